@@ -16,9 +16,9 @@ use clap::{ArgAction, Args};
 
 use crate::objectives::{Objectives, objectives};
 use crate::values::{
-    Fields, NumberedPart, Source, Stages, TLS_VERSIONS, header, method, numbered_part, one_of,
-    positive_duration, reply_match, sequence_start, server_counter, server_name, think_time,
-    unix_ns, watch, whole_u32, whole_u64, workers,
+    HeaderFields, NumberedPart, Source, Stages, TLS_VERSIONS, header, method, numbered_part,
+    one_of, positive_duration, reply_match, sequence_start, server_counter, server_name,
+    think_time, unix_ns, watch, whole_u32, whole_u64, workers,
 };
 
 /// The seed of a plan that is shared out, unless one was typed.
@@ -156,7 +156,7 @@ pub(crate) struct LoadArguments {
     /// per line. Repeatable
     #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = header,
           help_heading = "Request")]
-    pub(crate) headers: Vec<Fields>,
+    pub(crate) headers: Vec<HeaderFields>,
     /// Body of each request: text, or @FILE, @- (standard input) or @env:NAME. In it, in header
     /// fields and in URLs, {{seq}}, {{rand LOW HIGH}} and {{uuid}} are filled in, over HTTP/1.1;
     /// \{{ is two braces. See docs/lists.md

@@ -14,7 +14,7 @@ use brunt_proto::messages::unescape;
 
 use crate::args::LoadArguments;
 use crate::output::is_standard;
-use crate::values::{FROM_ENVIRONMENT, Fields, Source, field, read_all, with_environment};
+use crate::values::{FROM_ENVIRONMENT, HeaderFields, Source, field, read_all, with_environment};
 
 /// Largest body: in HTTP/1.1 it is held in memory once per worker and pipelined request.
 pub(crate) const BODY_BYTES_MAX: u64 = 256 << 20;
@@ -195,8 +195,10 @@ pub(crate) fn request(arguments: &LoadArguments) -> Result<RequestSpec> {
     let mut headers = Vec::new();
     for typed in &arguments.headers {
         match typed {
-            Fields::One(name, value) => headers.push((name.clone(), with_environment(value)?)),
-            Fields::From(source) => headers.extend(fields_of(source)?),
+            HeaderFields::One(name, value) => {
+                headers.push((name.clone(), with_environment(value)?))
+            }
+            HeaderFields::From(source) => headers.extend(fields_of(source)?),
         }
     }
     if let Some(source) = &arguments.user {
@@ -229,8 +231,8 @@ pub(crate) fn request(arguments: &LoadArguments) -> Result<RequestSpec> {
 
 fn only_one_reads_standard_input(arguments: &LoadArguments) -> Result<()> {
     let headers = arguments.headers.iter().filter_map(|typed| match typed {
-        Fields::One(..) => None,
-        Fields::From(source) => Some(("--header", source)),
+        HeaderFields::One(..) => None,
+        HeaderFields::From(source) => Some(("--header", source)),
     });
     let raw = arguments.raw.iter().map(|source| ("--raw", source));
     let user = arguments.user.iter().map(|source| ("--user", source));

@@ -101,12 +101,12 @@ pub(crate) fn field(typed: &str) -> Option<(String, String)> {
 }
 
 /// A header field, or where to read some.
-pub(crate) fn header(typed: &str) -> Result<Fields, String> {
+pub(crate) fn header(typed: &str) -> Result<HeaderFields, String> {
     if typed.starts_with('@') {
-        return Source::of(typed).map(Fields::From);
+        return Source::of(typed).map(HeaderFields::From);
     }
     field(typed)
-        .map(|(name, value)| Fields::One(name, value))
+        .map(|(name, value)| HeaderFields::One(name, value))
         .ok_or_else(|| "a header field is written as `Name: value`, or @FILE".to_owned())
 }
 
@@ -314,7 +314,7 @@ pub(crate) enum Source {
 
 /// A header field, as typed, or where to read some.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fields {
+pub(crate) enum HeaderFields {
     /// Name and value.
     One(String, String),
     /// One field per line.
@@ -405,12 +405,13 @@ mod tests {
 
     #[test]
     fn headers_keep_their_name_and_lose_blanks_around_the_value() {
-        let one = |name: &str, value: &str| Ok(Fields::One(name.to_owned(), value.to_owned()));
+        let one =
+            |name: &str, value: &str| Ok(HeaderFields::One(name.to_owned(), value.to_owned()));
         assert_eq!(header("X-A: b: c "), one("X-A", "b: c"));
         assert_eq!(header("X-Empty:"), one("X-Empty", ""));
         assert_eq!(header("X-At:@b"), one("X-At", "@b"));
         let file = Source::File("fields".into());
-        assert_eq!(header("@fields"), Ok(Fields::From(file)));
+        assert_eq!(header("@fields"), Ok(HeaderFields::From(file)));
         assert!(header("no colon").is_err());
         assert!(header(": value").is_err());
         assert!(header("@").is_err());

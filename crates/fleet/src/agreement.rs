@@ -15,7 +15,7 @@ const KEPT: usize = 64;
 
 /// One exchange with the other clock, nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exchange {
+pub struct ClockExchange {
     /// Our clock when the ping left.
     pub sent_ns: u64,
     /// The other clock when it came.
@@ -26,7 +26,7 @@ pub struct Exchange {
     pub returned_ns: u64,
 }
 
-impl Exchange {
+impl ClockExchange {
     /// Time that both ways took, nanoseconds; absent where the readings contradict each other.
     pub fn round_trip_ns(&self) -> Option<u64> {
         let whole_ns = self.returned_ns.checked_sub(self.sent_ns)?;
@@ -46,7 +46,7 @@ pub struct Agreed {
 /// What exchanges with another clock say.
 #[derive(Clone, Debug, Default)]
 pub struct ClockAgreement {
-    exchanges: VecDeque<Exchange>,
+    exchanges: VecDeque<ClockExchange>,
     count: u32,
     round_trip_ns_min: Option<u64>,
     round_trip_ns_max: u64,
@@ -54,7 +54,7 @@ pub struct ClockAgreement {
 
 impl ClockAgreement {
     /// Adds an exchange; one whose readings contradict each other is left out.
-    pub fn add(&mut self, exchange: Exchange) {
+    pub fn add(&mut self, exchange: ClockExchange) {
         let Some(round_trip_ns) = exchange.round_trip_ns() else {
             return;
         };
@@ -126,14 +126,20 @@ mod tests {
 
     /// A clock that is ahead by `offset_ns` at our 0 and gains `drift`, over ways that take `there`
     /// and `back`.
-    fn exchange(at_ns: u64, offset_ns: i64, drift: f64, there_ns: u64, back_ns: u64) -> Exchange {
+    fn exchange(
+        at_ns: u64,
+        offset_ns: i64,
+        drift: f64,
+        there_ns: u64,
+        back_ns: u64,
+    ) -> ClockExchange {
         let theirs = |ours_ns: u64| {
             let ns = ours_ns as f64 * (1.0 + drift);
             (ns as i64 + offset_ns) as u64
         };
         let come_ns = at_ns + there_ns;
         let left_ns = come_ns + 50_000;
-        Exchange {
+        ClockExchange {
             sent_ns: at_ns,
             received_ns: theirs(come_ns),
             replied_ns: theirs(left_ns),

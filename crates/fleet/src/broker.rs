@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::agent::AllowedTarget;
 use crate::chunks::CHUNK_BYTES_MAX;
-use crate::nats::{FromServer, Message, Received};
+use crate::nats::{ConnectionInput, FromServer, Message};
 
 /// The port of NATS.
 const PORT: u16 = 4_222;
@@ -262,7 +262,7 @@ impl Broker {
         let link = Link::connect(&Peer::Tcp(address), Duration::from_nanos(OPEN_NS));
         let mut open = Open {
             link: link.map_err(Failed::now)?,
-            received: Received::default(),
+            received: ConnectionInput::default(),
             payload_bytes_max: 0,
             ping_due_ns: 0,
             pings: 0,
@@ -461,7 +461,7 @@ impl Connected {
 /// A connection of which the broker knows who we are.
 struct Open {
     link: Link,
-    received: Received,
+    received: ConnectionInput,
     payload_bytes_max: usize,
     ping_due_ns: u64,
     /// Pings without an answer.

@@ -35,7 +35,7 @@ pub use agent::{
     AdmissionError, Agent, AgentError, AgentEvent, AllowedTarget, AllowedTargetError, admit,
 };
 pub use agent_link::{AgentLink, join};
-pub use agreement::{Agreed, ClockAgreement, Exchange};
+pub use agreement::{Agreed, ClockAgreement, ClockExchange};
 pub use broker::{Broker, BrokerError, Credentials, CredentialsError};
 pub use chunks::{Assembly, CHUNK_BYTES_MAX, Chunk, ChunkError, Chunks};
 pub use coordinate::{Action, Fleet, Overseer};

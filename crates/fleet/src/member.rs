@@ -6,7 +6,7 @@ use brunt_load::Part;
 use brunt_record::AgreedClock;
 
 use crate::address::AgentId;
-use crate::agreement::{Agreed, ClockAgreement, Exchange};
+use crate::agreement::{Agreed, ClockAgreement, ClockExchange};
 use crate::chunks::Assembly;
 use crate::messages::{Hello, Phase, Pong, Status, Stop, ToAgent};
 
@@ -142,7 +142,7 @@ impl Member {
             return;
         };
         self.heard_ns = now_ns;
-        self.clock.add(Exchange {
+        self.clock.add(ClockExchange {
             sent_ns,
             received_ns: pong.received_ns,
             replied_ns: pong.replied_ns,

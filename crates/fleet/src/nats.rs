@@ -49,12 +49,12 @@ pub(crate) enum ProtocolError {
 /// Bytes of a server that are not taken apart yet. More are received when there is nothing whole in
 /// them: so they are one line or one message at most, and what one read takes.
 #[derive(Debug, Default)]
-pub(crate) struct Received {
+pub(crate) struct ConnectionInput {
     bytes: Vec<u8>,
     taken: usize,
 }
 
-impl Received {
+impl ConnectionInput {
     /// Where further bytes are appended.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         self.bytes.drain(..self.taken);
@@ -159,7 +159,7 @@ mod tests {
             message("c", b""),
         ];
         for cut in 0..=text.len() {
-            let (mut received, mut events) = (Received::default(), Vec::new());
+            let (mut received, mut events) = (ConnectionInput::default(), Vec::new());
             for part in [&text[..cut], &text[cut..]] {
                 received.buffer().extend_from_slice(part);
                 while let Some(next) = received.next().expect("it is sound") {
@@ -196,11 +196,11 @@ mod tests {
             (b"HTTP/1.1 200 OK\r\n", ProtocolError::Malformed),
             (b"\xff\r\n", ProtocolError::Malformed),
         ] {
-            let mut received = Received::default();
+            let mut received = ConnectionInput::default();
             received.buffer().extend_from_slice(sent);
             assert_eq!(received.next(), Err(error));
         }
-        let mut received = Received::default();
+        let mut received = ConnectionInput::default();
         received.buffer().extend_from_slice(b"-ERR\r\n");
         let refused = FromServer::Refused(String::new());
         assert_eq!(received.next(), Ok(Some(refused)));

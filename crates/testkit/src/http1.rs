@@ -6,7 +6,7 @@ use rand::Rng;
 
 use super::link::LinkId;
 use super::piece::{Completes, Piece};
-use super::reply::Template;
+use super::reply::ReplyTemplate;
 use super::request::Request;
 use super::service::Outcome;
 use super::settings::{AfterMalformed, Framing};
@@ -32,7 +32,7 @@ impl World {
             }
             Outcome::Truncated => {
                 self.counts.borrow_mut().truncated += 1;
-                let template = Template {
+                let template = ReplyTemplate {
                     status: 200,
                     is_head: request.is_head,
                     closes: false,
@@ -101,7 +101,7 @@ impl World {
         };
         link.answered += 1;
         let is_last = limit.is_some_and(|limit| link.answered >= limit.get());
-        let template = Template {
+        let template = ReplyTemplate {
             status,
             is_head: request.is_head,
             closes: asked || (is_last && announces),
@@ -125,7 +125,7 @@ impl World {
         }
     }
 
-    fn bytes_of(&mut self, template: Template) -> Rc<[u8]> {
+    fn bytes_of(&mut self, template: ReplyTemplate) -> Rc<[u8]> {
         self.replies.bytes(&self.settings.server, template)
     }
 }

@@ -10,7 +10,7 @@ const CHUNK_BYTES: usize = 16 * 1024;
 
 /// Which of the answers: with or without a body (HEAD), on a connection that is kept or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Template {
+pub(super) struct ReplyTemplate {
     pub(super) status: u16,
     pub(super) is_head: bool,
     pub(super) closes: bool,
@@ -18,17 +18,17 @@ pub(super) struct Template {
 
 /// All answers of one server that it gave.
 #[derive(Debug, Default)]
-pub(super) struct Replies(BTreeMap<Template, Rc<[u8]>>);
+pub(super) struct Replies(BTreeMap<ReplyTemplate, Rc<[u8]>>);
 
 impl Replies {
     /// The bytes of an answer.
-    pub(super) fn bytes(&mut self, server: &SimServer, template: Template) -> Rc<[u8]> {
+    pub(super) fn bytes(&mut self, server: &SimServer, template: ReplyTemplate) -> Rc<[u8]> {
         let made = || encode(server, template).into();
         Rc::clone(self.0.entry(template).or_insert_with(made))
     }
 }
 
-fn encode(server: &SimServer, template: Template) -> Vec<u8> {
+fn encode(server: &SimServer, template: ReplyTemplate) -> Vec<u8> {
     let mut bytes = b"HTTP/1.1 103 Early Hints\r\n\r\n".repeat(server.interim as usize);
     let version = match server.framing {
         Framing::Length | Framing::Chunked => "HTTP/1.1",

@@ -24,7 +24,7 @@ use crate::script::{self, LastCalls, of_drop_in};
 
 /// Runs the command line `words` of the program that was called as `name`.
 pub(super) fn wrk(program: wrk::Program, name: &str, words: &[String]) -> Result<ExitCode> {
-    let options = &wrk::Options::parse(program, name, words)?;
+    let options = &wrk::WrkOptions::parse(program, name, words)?;
     let mut plan = wrk::plan(options)?;
     let script = wrk::Scripted::load(options, &mut plan, of_drop_in)?;
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
@@ -55,7 +55,7 @@ pub(super) fn wrk(program: wrk::Program, name: &str, words: &[String]) -> Result
 
 /// Runs the command line `words` of ab, called as `name`.
 pub(super) fn ab(name: &str, words: &[String]) -> Result<ExitCode> {
-    let options = &ab::Options::parse(name, words)?;
+    let options = &ab::AbOptions::parse(name, words)?;
     message::print_lines(&options.warning);
     let path = options.body.as_deref();
     let body = read_file("-p", path, |_, error| options.unread(error))?;
@@ -77,8 +77,8 @@ pub(super) fn ab(name: &str, words: &[String]) -> Result<ExitCode> {
 }
 
 /// Prints the text of a run, and writes the files that are asked for.
-fn ab_report(options: &ab::Options, Measured { run, log, .. }: &Measured) -> Result<()> {
-    let measured = ab::Measured::of(options, run, log);
+fn ab_report(options: &ab::AbOptions, Measured { run, log, .. }: &Measured) -> Result<()> {
+    let measured = ab::AbMeasured::of(options, run, log);
     print(&ab::report(options, &measured));
     if let Some(path) = &options.csv {
         write_file(path, ab::csv(&measured))?;
@@ -143,7 +143,7 @@ pub(super) fn weighttp(words: &[String]) -> Result<ExitCode> {
         Ok("0.4") => weighttp::Form::Text,
         _ => weighttp::Form::Json,
     };
-    let options = weighttp::Options::parse(form, words)?;
+    let options = weighttp::WeighttpOptions::parse(form, words)?;
     message::print_lines(&options.warning);
     let path = options.body.as_deref();
     let body = read_file("-p", path, |_, error| options.unread(error))?;
@@ -162,7 +162,7 @@ pub(super) fn weighttp(words: &[String]) -> Result<ExitCode> {
 }
 
 /// Prints the text of a run, and writes the file that is asked for.
-fn weighttp_report(options: &weighttp::Options, measured: &Measured) -> Result<()> {
+fn weighttp_report(options: &weighttp::WeighttpOptions, measured: &Measured) -> Result<()> {
     let measured = weighttp::Measured::of(&measured.run, &measured.log);
     let (stdout, stderr) = weighttp::report(options, &measured);
     if let Some(path) = &options.csv {
@@ -180,7 +180,7 @@ fn weighttp_report(options: &weighttp::Options, measured: &Measured) -> Result<(
 
 /// Progress as weighttp prints it.
 struct Percent<'a> {
-    options: &'a weighttp::Options,
+    options: &'a weighttp::WeighttpOptions,
     next_percent: u64,
 }
 
@@ -208,7 +208,7 @@ impl RunObserver for Percent<'_> {
 
 /// Runs the command line `words` of h2load.
 pub(super) fn h2load(words: &[String]) -> Result<ExitCode> {
-    let options = h2load::Options::parse(words)?;
+    let options = h2load::H2loadOptions::parse(words)?;
     let file = options.input.as_deref();
     let file = file.or(options.timing_script.as_deref());
     let text = file.map(read_lines).transpose()?;
@@ -238,7 +238,7 @@ pub(super) fn h2load(words: &[String]) -> Result<ExitCode> {
 }
 
 /// What is to be said before the load.
-fn warn(options: &h2load::Options, uris: &h2load::Uris) {
+fn warn(options: &h2load::H2loadOptions, uris: &h2load::Uris) {
     message::print_lines(&options.warning);
     message::print_lines(&uris.warning);
     if let Some(warning) = options.script_warning(uris.paths.len()) {
@@ -254,7 +254,7 @@ fn warn(options: &h2load::Options, uris: &h2load::Uris) {
 /// How h2load ends where nothing could be measured: where the server cannot be reached, or speaks
 /// something else, all requests have failed.
 fn ended_before(
-    options: &h2load::Options,
+    options: &h2load::H2loadOptions,
     requests: u64,
     error: anyhow::Error,
 ) -> Result<ExitCode> {
@@ -302,7 +302,7 @@ fn read_lines(path: &Path) -> Result<String> {
 
 /// Runs the command line `words` of httperf, called as `name`.
 pub(super) fn httperf(name: &str, words: &[String]) -> Result<ExitCode> {
-    let options = &httperf::Options::parse(name, words)?;
+    let options = &httperf::HttperfOptions::parse(name, words)?;
     message::print_lines(&options.warning);
     let httperf::Planned {
         plan,
@@ -324,7 +324,7 @@ pub(super) fn httperf(name: &str, words: &[String]) -> Result<ExitCode> {
 }
 
 /// Reads the files that the command line names.
-fn files(options: &httperf::Options) -> Result<httperf::Files> {
+fn files(options: &httperf::HttperfOptions) -> Result<httperf::Files> {
     let mut files = httperf::Files::default();
     if let httperf::Workload::Log { path, .. } = options.workload() {
         let log = SessionLog::parse(&read(options, &path)?);
@@ -335,7 +335,7 @@ fn files(options: &httperf::Options) -> Result<httperf::Files> {
     Ok(files)
 }
 
-fn read(options: &httperf::Options, path: &Path) -> Result<Vec<u8>> {
+fn read(options: &httperf::HttperfOptions, path: &Path) -> Result<Vec<u8>> {
     let read = read_file("httperf:", Some(path), |path, _| {
         httperf::unread(options, path)
     })?;
@@ -344,7 +344,7 @@ fn read(options: &httperf::Options, path: &Path) -> Result<Vec<u8>> {
 
 /// Runs the command line `words` of oha.
 pub(super) fn oha(words: &[String]) -> Result<ExitCode> {
-    let options = oha::Options::parse(words)?;
+    let options = oha::OhaOptions::parse(words)?;
     let body = read_file("-D", options.body_file.as_deref(), |path, error| {
         let line = format!("Error: {error}: {}", path.display());
         Ending::error(&line, EXIT_FAILED)

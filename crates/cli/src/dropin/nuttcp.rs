@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use brunt_dropin::nuttcp::{self, Options, ServerReport};
+use brunt_dropin::nuttcp::{self, NuttcpOptions, ServerReport};
 use brunt_io::blocking::Deadline;
 use brunt_io::threads;
 
@@ -24,7 +24,7 @@ const REPLY_BYTES_MAX: u64 = 1 << 20;
 
 /// Runs the command line `words` of nuttcp.
 pub(super) fn run(words: &[String]) -> Result<ExitCode> {
-    let options = Options::parse(words)?;
+    let options = NuttcpOptions::parse(words)?;
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
     let asking = options.clone();
     let asked = pipeline
@@ -81,8 +81,8 @@ impl Read for Replies {
 }
 
 /// Asks the server for the load. Gives where its streams go, and what the server says of it.
-fn ask(options: &Options) -> Result<(SocketAddr, BufReader<Replies>)> {
-    let mut control = Control::open(options)?;
+fn ask(options: &NuttcpOptions) -> Result<(SocketAddr, BufReader<Replies>)> {
+    let mut control = ControlConnection::open(options)?;
     let address = if options.host == options.control_host {
         control.peer
     } else {
@@ -101,14 +101,14 @@ fn after(limit: Duration) -> Deadline {
 }
 
 /// The control connection.
-struct Control {
+struct ControlConnection {
     replies: BufReader<Replies>,
     peer: SocketAddr,
 }
 
-impl Control {
-    fn open(options: &Options) -> Result<Self> {
-        let Options {
+impl ControlConnection {
+    fn open(options: &NuttcpOptions) -> Result<Self> {
+        let NuttcpOptions {
             control_host,
             control_port,
             ..
@@ -124,7 +124,7 @@ impl Control {
     }
 
     /// Says what the server is to do.
-    fn ask(&mut self, options: &Options) -> Result<()> {
+    fn ask(&mut self, options: &NuttcpOptions) -> Result<()> {
         let peer = self.peer;
         self.say(nuttcp::HELLO)?;
         if !nuttcp::is_hello(&self.hear()?) {
@@ -178,7 +178,7 @@ fn listen(replies: BufReader<Replies>, prefix: Option<String>) -> io::Result<Str
     Ok(text)
 }
 
-fn resolve(options: &Options, host: &str, port: u16) -> Result<SocketAddr> {
+fn resolve(options: &NuttcpOptions, host: &str, port: u16) -> Result<SocketAddr> {
     let wrong = || format!("bad hostname or address: {host}");
     let mut addresses = (host, port).to_socket_addrs().with_context(wrong)?;
     let is_wanted =
@@ -206,7 +206,7 @@ mod tests {
         });
         let deadline = Deadline::after(200_000_000);
         let replies = BufReader::new(Replies { stream, deadline });
-        let mut control = Control { replies, peer };
+        let mut control = ControlConnection { replies, peer };
         let error = control.hear().expect_err("the line has no end");
         let reason = error.downcast_ref::<io::Error>();
         assert_eq!(reason.map(io::Error::kind), Some(ErrorKind::TimedOut));

@@ -5,7 +5,7 @@ use std::net::ToSocketAddrs;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use brunt_dropin::tcpkali::{self, Options};
+use brunt_dropin::tcpkali::{self, TcpkaliOptions};
 use brunt_engine::{Phase, Progress, RunObserver};
 use brunt_io::files::{self, FileError};
 use brunt_load::Target;
@@ -18,7 +18,7 @@ use crate::session::is_interrupt;
 
 /// Runs the command line `words` of tcpkali, which was called `name`.
 pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
-    let options = Options::parse(name, words)?;
+    let options = TcpkaliOptions::parse(name, words)?;
     let read = &mut |path: &std::path::Path| {
         files::read_file(path, BODY_BYTES_MAX).map_err(|error| match error {
             FileError::Input(error) => error,

@@ -4,6 +4,6 @@ mod options;
 mod plan;
 mod report;
 
-pub use options::{Options, Url, table};
+pub use options::{AbOptions, Url, table};
 pub use plan::Planned;
-pub use report::{Measured, csv, gnuplot, heading, preparation_ending, report, run_ending};
+pub use report::{AbMeasured, csv, gnuplot, heading, preparation_ending, report, run_ending};

@@ -27,7 +27,7 @@ const PROGRESS_LEAST: u32 = 100;
 
 /// What a command line asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct AbOptions {
     /// The name that the program was called by.
     called: String,
     /// Requests in all.
@@ -89,7 +89,7 @@ pub struct Options {
 }
 
 /// The options.
-pub fn table() -> Table<Options> {
+pub fn table() -> Table<AbOptions> {
     Style::Letters.table(vec![
         value("-n", |o, typed| {
             o.requests = number(typed);
@@ -143,8 +143,8 @@ pub fn table() -> Table<Options> {
 }
 
 /// A user and a password, sent in this field.
-fn user(names: &'static str, field: &'static str) -> Row<Options> {
-    reads(names, move |o: &mut Options, typed| {
+fn user(names: &'static str, field: &'static str) -> Row<AbOptions> {
+    reads(names, move |o: &mut AbOptions, typed| {
         o.users.push((field, typed.trim_start().to_owned()));
         Ok(())
     })
@@ -177,7 +177,7 @@ Licensed to The Apache Software Foundation, http://www.apache.org/
 
 ";
 
-impl Options {
+impl AbOptions {
     /// Whether requests and replies are printed.
     pub(super) fn prints_replies(&self) -> bool {
         self.verbosity >= 2
@@ -337,9 +337,9 @@ mod tests {
     use super::*;
     use crate::getopt::tests::words;
 
-    fn parse(line: &str) -> Result<Options, Ending> {
+    fn parse(line: &str) -> Result<AbOptions, Ending> {
         let words = words(line);
-        Options::parse("ab", &words)
+        AbOptions::parse("ab", &words)
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 
 use brunt_load::{ClientIdentity, Plan, Reuse, Scheme, Target, TlsSpec, TlsVersion};
 
-use super::options::Options;
+use super::options::AbOptions;
 use crate::Ending;
 use crate::ending::strerror;
 use crate::libraries::{SECOND_NS, SUITES, SUITES_OF_1_3, at_least_1, iana_suite};
@@ -28,7 +28,7 @@ pub struct Planned {
     pub request: Vec<u8>,
 }
 
-impl Options {
+impl AbOptions {
     /// Host and port that connections go to.
     pub(super) fn server(&self) -> (&str, u16) {
         match &self.proxy {
@@ -209,7 +209,7 @@ mod tests {
 
     fn spec(line: &str) -> Result<TlsSpec, Ending> {
         let words = words(line);
-        Options::parse("ab", &words).expect(line).tls()
+        AbOptions::parse("ab", &words).expect(line).tls()
     }
 
     #[test]

@@ -8,7 +8,7 @@ use brunt_record::{FailureKind, FailureScope, LoggedEnd, LoggedRequest, RequestL
 use brunt_report::Foreign;
 use time::OffsetDateTime;
 
-use super::options::{BANNER, Options};
+use super::options::{AbOptions, BANNER};
 use crate::Ending;
 use crate::ending::Cause;
 use crate::libraries::{Times, short_us};
@@ -24,7 +24,7 @@ const PERCENTILES: [u64; 9] = [50, 66, 75, 80, 90, 95, 98, 99, 100];
 
 /// The outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measured {
+pub struct AbMeasured {
     /// The `Server` field of the first reply; empty without one.
     server: Foreign,
     /// Bytes of the content of the first reply; 0 without one.
@@ -68,9 +68,9 @@ fn taken_us(request: &LoggedRequest) -> [u64; 4] {
     [connect, processing, waiting, connect + processing]
 }
 
-impl Measured {
+impl AbMeasured {
     /// The outcome of `run`, with its log.
-    pub fn of(options: &Options, run: &Run, log: &RequestLog) -> Self {
+    pub fn of(options: &AbOptions, run: &Run, log: &RequestLog) -> Self {
         let all = &run.summary().lifetime;
         let responses = log.responses();
         let first = responses.first();
@@ -104,7 +104,7 @@ impl Measured {
     }
 
     /// Counts a request that has come to its end.
-    fn take(&mut self, options: &Options, request: &LoggedRequest) {
+    fn take(&mut self, options: &AbOptions, request: &LoggedRequest) {
         let is_first = self.complete == 0;
         self.complete += 1;
         self.bytes += u64::from(request.head_bytes) + request.body_bytes;
@@ -185,7 +185,7 @@ fn date(unix_s: i64) -> String {
 
 /// Rows about what was negotiated in `run`; none in clear text, and none about a key exchange of a
 /// kind that ab has no words for.
-fn negotiated(options: &Options, run: &Run) -> Vec<(&'static str, String)> {
+fn negotiated(options: &AbOptions, run: &Run) -> Vec<(&'static str, String)> {
     let Some(tls) = &run.first().negotiated.tls else {
         return Vec::new();
     };
@@ -291,7 +291,7 @@ fn percentiles(total: &Times, text: &mut String) {
 }
 
 /// What is printed when the load begins, with this request.
-pub fn heading(options: &Options, request: &[u8]) -> String {
+pub fn heading(options: &AbOptions, request: &[u8]) -> String {
     let mut text = format!("{BANNER}Benchmarking {} ", options.url.host);
     if let Some((host, port)) = &options.proxy {
         let _ = write!(text, "[through {host}:{port}] ");
@@ -309,7 +309,7 @@ pub fn heading(options: &Options, request: &[u8]) -> String {
 }
 
 /// What is printed at the end of a run with this outcome.
-pub fn report(options: &Options, measured: &Measured) -> String {
+pub fn report(options: &AbOptions, measured: &AbMeasured) -> String {
     let mut text = String::new();
     for (reply, status) in &measured.replies {
         let _ = writeln!(text, "LOG: header received:\n{}", reply.lines());
@@ -333,7 +333,7 @@ pub fn report(options: &Options, measured: &Measured) -> String {
 }
 
 /// All percentiles, for the file of `-e`.
-pub fn csv(measured: &Measured) -> String {
+pub fn csv(measured: &AbMeasured) -> String {
     let [.., total] = &measured.times;
     let mut text = "Percentage served,Time in ms\n".to_owned();
     for percent in 0..=100_u32 {
@@ -353,7 +353,7 @@ fn row(text: &mut String, name: &str, value: impl Display) {
 }
 
 /// The rows above the times.
-fn rows(options: &Options, measured: &Measured) -> String {
+fn rows(options: &AbOptions, measured: &AbMeasured) -> String {
     let mut rows = String::new();
     let text = &mut rows;
     row(text, "Server Software:", measured.server.lines());
@@ -428,7 +428,7 @@ const RESOLVER_CODES: u32 = 670_000;
 const TIMED_OUT: u32 = 70_007;
 
 /// How a run ends that cannot be prepared. Absent where ab has no words for it.
-pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<Ending> {
+pub fn preparation_ending(options: &AbOptions, error: &PrepareError) -> Option<Ending> {
     Some(match Cause::of(error)? {
         Cause::Resolve(reason) => {
             // EAI_NONAME, EAI_AGAIN.
@@ -442,7 +442,7 @@ pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<End
 }
 
 /// Why ab would have ended in the middle of `run`. Absent where it would have gone on.
-pub fn run_ending(options: &Options, run: &Run) -> Option<Ending> {
+pub fn run_ending(options: &AbOptions, run: &Run) -> Option<Ending> {
     let summary = run.summary();
     let failures = &summary.lifetime.failures;
     let mut ending = if failures.get(FailureKind::TimedOut) > 0 {
@@ -476,9 +476,9 @@ mod tests {
     use super::*;
     use crate::getopt::tests::words;
 
-    fn options(line: &str) -> Options {
+    fn options(line: &str) -> AbOptions {
         let words = words(line);
-        Options::parse("ab", &words).expect(line)
+        AbOptions::parse("ab", &words).expect(line)
     }
 
     /// A log with these ends of requests, each with the bytes of its content.
@@ -529,7 +529,7 @@ mod tests {
         let truncated = LoggedEnd::Failure(FailureKind::TruncatedBody);
         let reset = LoggedEnd::Failure(FailureKind::Reset);
         for (line, length, content_bytes) in [("h/", 2, 17), ("-l h/", 0, 17)] {
-            let mut measured = Measured::default();
+            let mut measured = AbMeasured::default();
             let ends = [
                 (reply, 4),
                 (reply, 4),
@@ -540,7 +540,7 @@ mod tests {
             for request in logged(&ends).requests() {
                 measured.take(&options(line), &request);
             }
-            let expected = Measured {
+            let expected = AbMeasured {
                 document_bytes: 4,
                 complete: 5,
                 failed_receive: 1,
@@ -549,7 +549,7 @@ mod tests {
                 kept: 3,
                 bytes: 54,
                 content_bytes,
-                ..Measured::default()
+                ..AbMeasured::default()
             };
             assert_eq!(measured, expected);
         }
@@ -600,7 +600,7 @@ Sun Nov 22 00:44:10 2026\t1795308250\t2\t20\t21\t0
                 " 100%     20 (longest request)",
             ]
         );
-        let mut measured = Measured::default();
+        let mut measured = AbMeasured::default();
         measured.times[3] = times;
         let csv = csv(&measured);
         let lines: Vec<&str> = csv.lines().collect();
@@ -641,7 +641,7 @@ Sun Nov 22 00:44:10 2026\t1795308250\t2\t20\t21\t0
     fn the_text_is_abs() {
         // Captured from ab, with times that give its table.
         let of = |us: u32| Times::of((0..20).map(|number| us + number * 10).collect());
-        let measured = Measured {
+        let measured = AbMeasured {
             server: Foreign::of(b"testd/1.0"),
             document_bytes: 14,
             content_bytes: 280,
@@ -650,7 +650,7 @@ Sun Nov 22 00:44:10 2026\t1795308250\t2\t20\t21\t0
             complete: 20,
             bytes: 3_420,
             times: [of(20), of(20_600), of(20_600), of(20_620)],
-            ..Measured::default()
+            ..AbMeasured::default()
         };
         let options = options("-k -n 20 -c 2 http://127.0.0.1:18090/");
         let text = heading(&options, b"") + &report(&options, &measured);

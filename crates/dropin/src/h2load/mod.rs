@@ -4,6 +4,6 @@ mod options;
 mod plan;
 mod report;
 
-pub use options::{Options, table};
+pub use options::{H2loadOptions, table};
 pub use plan::Uris;
 pub use report::{heading, log_lines, report, unreached, unresolved};

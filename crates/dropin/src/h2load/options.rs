@@ -27,7 +27,7 @@ const NO_RATE: &str = "-r: the rate at which connections are made must be positi
 const QLOGS: &str = "--qlog-file-base without effect over HTTP/3: brunt writes no qlog";
 
 /// The options.
-pub fn table() -> Table<Options> {
+pub fn table() -> Table<H2loadOptions> {
     Style::GetoptLong.table(vec![
         count("-n --requests", |o| &mut o.requests),
         count("-c --clients", |o| &mut o.clients),
@@ -144,7 +144,10 @@ pub fn table() -> Table<Options> {
 }
 
 /// An option with an integer without a sign.
-fn count<V: From<u64> + 'static>(names: &'static str, place: Place<Options, V>) -> Row<Options> {
+fn count<V: From<u64> + 'static>(
+    names: &'static str,
+    place: Place<H2loadOptions, V>,
+) -> Row<H2loadOptions> {
     typed(names, place, move |typed| number(&names[..2], typed))
 }
 
@@ -152,15 +155,15 @@ fn count<V: From<u64> + 'static>(names: &'static str, place: Place<Options, V>) 
 fn time(
     names: &'static str,
     wrong: &'static str,
-    place: Place<Options, Option<u64>>,
-) -> Row<Options> {
+    place: Place<H2loadOptions, Option<u64>>,
+) -> Row<H2loadOptions> {
     typed(names, place, move |typed| {
         duration_ns(wrong, typed).map(|ns| Some(ns).filter(|&ns| ns > 0))
     })
 }
 
 /// An option with the size of a header table.
-fn table_size(name: &'static str, place: Place<Options, u32>) -> Row<Options> {
+fn table_size(name: &'static str, place: Place<H2loadOptions, u32>) -> Row<H2loadOptions> {
     typed(name, place, move |typed| {
         let wrong = || error(&format!("{name}: Bad option value: {typed}"));
         u32::try_from(size(typed).ok_or_else(wrong)?).map_err(|_| {
@@ -172,7 +175,7 @@ fn table_size(name: &'static str, place: Place<Options, u32>) -> Row<Options> {
 
 /// What a command line asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
+pub struct H2loadOptions {
     /// Requests in all, or of each connection with a script with times; absent: not said.
     pub(super) requests: Option<u64>,
     /// Connections.
@@ -236,7 +239,7 @@ pub struct Options {
     pub warning: String,
 }
 
-impl Options {
+impl H2loadOptions {
     /// Reads the words behind the program's name.
     ///
     /// # Errors
@@ -577,9 +580,9 @@ mod tests {
     use super::*;
     use crate::getopt::tests::words;
 
-    fn parse(line: &str) -> Result<Options, Ending> {
+    fn parse(line: &str) -> Result<H2loadOptions, Ending> {
         let words = words(line);
-        Options::parse(&words)
+        H2loadOptions::parse(&words)
     }
 
     #[test]
@@ -708,7 +711,7 @@ mod tests {
         }
         let options = |line: &str| {
             let words = words(line);
-            Options::parse(&words).expect(line).tls.cipher_suites
+            H2loadOptions::parse(&words).expect(line).tls.cipher_suites
         };
         let names = options("--ciphers AES128-SHA:ECDHE-RSA-AES128-GCM-SHA256 u");
         assert_eq!(names.len(), 4);
@@ -717,9 +720,9 @@ mod tests {
         assert_eq!((&*usual[0], usual.len()), ("TLS_AES_128_GCM_SHA256", 9));
         let expected = ["x25519", "secp256r1", "secp384r1"].map(str::to_owned);
         let words = |line| words(&format!("--groups {line} u"));
-        let options = Options::parse(&words("X25519:P-256:P-384:P-521")).expect("some");
+        let options = H2loadOptions::parse(&words("X25519:P-256:P-384:P-521")).expect("some");
         assert_eq!(options.tls.groups, expected);
-        let ending = Options::parse(&words("P-521")).expect_err("none");
+        let ending = H2loadOptions::parse(&words("P-521")).expect_err("none");
         assert!(
             ending
                 .stderr

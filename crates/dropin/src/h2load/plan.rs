@@ -8,7 +8,7 @@ use brunt_load::{
 };
 use brunt_record::RequestLog;
 
-use super::options::{Options, error, is_absolute, path_of};
+use super::options::{H2loadOptions, error, is_absolute, path_of};
 use crate::libraries::{SECOND_NS, at_least_1};
 use crate::{Ending, request};
 
@@ -24,7 +24,7 @@ const BURST_PER_S: f64 = 1e6;
 const BURST_GAP_NS: u64 = 1_000;
 const AGENT: (&str, &str) = ("user-agent", "h2load nghttp2/1.52.0");
 
-impl Options {
+impl H2loadOptions {
     /// The plan that does what the command line asks for, with what it requests and the content of
     /// its body file, where it has one.
     ///
@@ -276,7 +276,7 @@ pub struct Uris {
     pub warning: String,
 }
 
-impl Options {
+impl H2loadOptions {
     /// The URIs, with the text of the input file or script where there is one.
     ///
     /// # Errors
@@ -340,7 +340,7 @@ mod tests {
 
     fn plan(line: &str, data: Option<&[u8]>) -> Plan {
         let words = words(line);
-        let options = Options::parse(&words).expect(line);
+        let options = H2loadOptions::parse(&words).expect(line);
         let script = options.timing_script.is_some();
         let uris = options.uris(script.then_some("0\thttp://h/a\n20\t/b\n20\t/c\n"));
         options.plan(&uris.expect(line), data).expect(line)
@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn http_3_is_secure() {
         let words = ["--h3", "http://h/"].map(str::to_owned);
-        let options = Options::parse(&words).expect("good");
+        let options = H2loadOptions::parse(&words).expect("good");
         let uris = options.uris(None).expect("good");
         let ending = options.plan(&uris, None).expect_err("in clear text");
         assert_eq!(ending.stderr, "brunt: HTTP/3 needs an https URI\n");
@@ -451,7 +451,7 @@ mod tests {
 
     fn uris(line: &str, text: Option<&str>) -> Result<Uris, Ending> {
         let words = words(line);
-        Options::parse(&words).expect(line).uris(text)
+        H2loadOptions::parse(&words).expect(line).uris(text)
     }
 
     #[test]

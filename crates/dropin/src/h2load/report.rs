@@ -6,14 +6,14 @@ use brunt_judge::RunFigures;
 use brunt_load::HttpChoice;
 use brunt_record::{FailureKind, FailureScope, LoggedEnd, RequestLog, Run, Tally};
 
-use super::options::Options;
+use super::options::H2loadOptions;
 use crate::Ending;
 use crate::ending::strerror;
 use crate::libraries::{deviation, share};
 use crate::libraries::{openssl_suite, temporary_key};
 
 /// What is printed when a load of so many requests begins.
-pub fn heading(options: &Options, requests: u64) -> String {
+pub fn heading(options: &H2loadOptions, requests: u64) -> String {
     let threads = options.threads;
     let period = duration(options.period_ns as f64 / 1e3).replace(".00", "");
     let lines = (0..threads).map(|number| {
@@ -39,7 +39,7 @@ pub fn heading(options: &Options, requests: u64) -> String {
 
 /// The share of `requests` that a thread sends. With a timing script, each client of the thread
 /// sends as many as any other client.
-fn requests_of(options: &Options, requests: u64, thread: u64) -> u64 {
+fn requests_of(options: &H2loadOptions, requests: u64, thread: u64) -> u64 {
     let (threads, clients) = (options.threads, options.clients);
     match &options.timing_script {
         Some(_) => requests / clients * share(clients, threads, thread),
@@ -57,7 +57,7 @@ struct Client {
 
 /// The outcome of a run.
 #[derive(Clone, Debug, Default)]
-struct Measured {
+struct H2loadMeasured {
     protocol: &'static str,
     /// Lines about TLS.
     tls: String,
@@ -80,12 +80,12 @@ fn timed_out(all: &Tally) -> u64 {
 
 /// The instant before which the replies that are counted came, nanoseconds from the start of the
 /// window: the log has those that came later, too.
-fn counted_until_ns(options: &Options, run: &Run) -> u64 {
+fn counted_until_ns(options: &H2loadOptions, run: &Run) -> u64 {
     options.duration_ns.map_or(u64::MAX, |_| run.window_ns)
 }
 
-impl Measured {
-    fn of(options: &Options, requests: u64, run: &Run, log: &RequestLog) -> Self {
+impl H2loadMeasured {
+    fn of(options: &H2loadOptions, requests: u64, run: &Run, log: &RequestLog) -> Self {
         let summary = run.summary();
         // What is due at the end of a run by count may be sent behind its window.
         let all = match options.duration_ns {
@@ -160,8 +160,8 @@ fn bytes(count: f64) -> String {
 }
 
 /// What is printed at the end of a run of so many requests, with its log.
-pub fn report(options: &Options, requests: u64, run: &Run, log: &RequestLog) -> String {
-    print(options, &Measured::of(options, requests, run, log))
+pub fn report(options: &H2loadOptions, requests: u64, run: &Run, log: &RequestLog) -> String {
+    print(options, &H2loadMeasured::of(options, requests, run, log))
 }
 
 /// How a run ends whose host has no address.
@@ -171,17 +171,17 @@ pub fn unresolved(reason: &std::io::Error) -> Ending {
 
 /// What is printed in place of a run of so many requests whose server cannot be reached, or does
 /// not speak what is asked of it, which took so long.
-pub fn unreached(options: &Options, requests: u64, taken_ns: u64) -> String {
+pub fn unreached(options: &H2loadOptions, requests: u64, taken_ns: u64) -> String {
     let total = if options.duration_ns.is_some() {
         0
     } else {
         requests
     };
-    let measured = Measured {
+    let measured = H2loadMeasured {
         taken_ns,
         total,
         failed: total,
-        ..Measured::default()
+        ..H2loadMeasured::default()
     };
     heading(options, requests) + &print(options, &measured)
 }
@@ -189,7 +189,7 @@ pub fn unreached(options: &Options, requests: u64, taken_ns: u64) -> String {
 /// A line for each request of the log that is counted, in the order of their ends: the instant at
 /// which it was sent, microseconds since 1970; the status, -1 where it failed; microseconds to its
 /// end.
-pub fn log_lines(options: &Options, run: &Run, log: &RequestLog) -> String {
+pub fn log_lines(options: &H2loadOptions, run: &Run, log: &RequestLog) -> String {
     let start_us = run.first().clock.window_start_unix_ms * 1_000;
     let until_ns = counted_until_ns(options, run);
     let mut text = String::new();
@@ -209,7 +209,7 @@ pub fn log_lines(options: &Options, run: &Run, log: &RequestLog) -> String {
 }
 
 /// What the first thread says as its work goes on, and what was negotiated.
-fn progress(options: &Options, measured: &Measured) -> String {
+fn progress(options: &H2loadOptions, measured: &H2loadMeasured) -> String {
     let threads = options.threads;
     let clients = options.clients.div_ceil(threads);
     let say = |all: u64, ended: std::ops::Range<u64>, what: &str| -> String {
@@ -258,10 +258,10 @@ fn progress(options: &Options, measured: &Measured) -> String {
     }
 }
 
-fn print(options: &Options, measured: &Measured) -> String {
+fn print(options: &H2loadOptions, measured: &H2loadMeasured) -> String {
     let mut text = progress(options, measured);
     let taken_s = (measured.taken_ns as f64 / 1e9).max(1e-9);
-    let Measured {
+    let H2loadMeasured {
         all, total, failed, ..
     } = measured;
     let (done, succeeded) = (all.replies.total(), all.replies.successes());
@@ -303,7 +303,7 @@ pub(super) struct Sample(pub(super) Vec<f64>);
 
 /// What is said of a sample; 0 throughout of none.
 #[derive(Clone, Copy, Debug, Default)]
-struct Row {
+struct SampleRow {
     min: f64,
     max: f64,
     mean: f64,
@@ -313,16 +313,16 @@ struct Row {
 }
 
 impl Sample {
-    fn row(&self) -> Row {
+    fn row(&self) -> SampleRow {
         if self.0.is_empty() {
-            return Row::default();
+            return SampleRow::default();
         }
         let count = self.0.len() as f64;
         let values = self.0.iter().copied();
         let mean = values.clone().sum::<f64>() / count;
         let stdev = deviation(values.clone(), mean);
         let within = values.clone().filter(|value| (value - mean).abs() <= stdev);
-        Row {
+        SampleRow {
             min: values.clone().fold(f64::INFINITY, f64::min),
             within: within.count() as f64 * 100.0 / count,
             max: values.fold(0.0, f64::max),
@@ -444,9 +444,9 @@ mod tests {
     use super::*;
     use crate::getopt::tests::words;
 
-    fn options(line: &str) -> Options {
+    fn options(line: &str) -> H2loadOptions {
         let words = words(line);
-        Options::parse(&words).expect(line)
+        H2loadOptions::parse(&words).expect(line)
     }
 
     #[test]
@@ -460,7 +460,7 @@ mod tests {
             ..Tally::default()
         };
         (0..10).for_each(|_| all.replies.add(200));
-        let measured = Measured {
+        let measured = H2loadMeasured {
             protocol: "http/1.1",
             taken_ns: 103_860_000,
             total: 10,
@@ -471,7 +471,7 @@ mod tests {
                 first_byte: Sample(vec![21_110.0, 21_250.0]),
                 rate: Sample(vec![48.34, 48.40]),
             },
-            ..Measured::default()
+            ..H2loadMeasured::default()
         };
         let text = heading(&options, 10) + &print(&options, &measured);
         let lines: Vec<&str> = text.lines().collect();

@@ -4,6 +4,6 @@ mod options;
 mod plan;
 mod report;
 
-pub use options::{Options, Period, Uris, Workload, table};
+pub use options::{HttperfOptions, Period, Uris, Workload, table};
 pub use plan::{Files, Planned};
 pub use report::{heading, preparation_ending, report, unread, unread_log};

@@ -13,7 +13,7 @@ const EXIT_CONFLICT: u8 = 255;
 const NO_BYTES: &str = "brunt prints no bytes of requests and replies; send one by `curl -v`";
 
 /// The options.
-pub fn table() -> Table<Options> {
+pub fn table() -> Table<HttperfOptions> {
     Style::GetoptLong.table(vec![
         field(text("--add-header", |o| &mut o.add_header)),
         value("--burst-length", |o, typed| {
@@ -182,7 +182,7 @@ pub enum Uris {
 
 /// What a command line asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
+pub struct HttperfOptions {
     /// What header lines end with, as typed.
     pub add_header: Option<String>,
     /// Requests that are sent at once.
@@ -251,7 +251,7 @@ pub struct Options {
     pub warning: String,
 }
 
-impl Options {
+impl HttperfOptions {
     /// Reads the words behind the program's name, which messages call `called`.
     ///
     /// # Errors
@@ -376,12 +376,20 @@ fn seconds_of(what: &str, typed: &str) -> Result<f64, Ending> {
 }
 
 /// An option with a whole number from 0 on, which is what messages call so.
-fn count(name: &'static str, what: &'static str, place: Place<Options, u32>) -> Row<Options> {
+fn count(
+    name: &'static str,
+    what: &'static str,
+    place: Place<HttperfOptions, u32>,
+) -> Row<HttperfOptions> {
     typed(name, place, move |typed| whole_of(what, typed))
 }
 
 /// An option with seconds, which are what messages call so.
-fn seconds(name: &'static str, what: &'static str, place: Place<Options, f64>) -> Row<Options> {
+fn seconds(
+    name: &'static str,
+    what: &'static str,
+    place: Place<HttperfOptions, f64>,
+) -> Row<HttperfOptions> {
     typed(name, place, move |typed| seconds_of(what, typed))
 }
 
@@ -496,9 +504,9 @@ mod tests {
     use super::*;
     use crate::getopt::tests::words;
 
-    fn parse(line: &str) -> Result<Options, Ending> {
+    fn parse(line: &str) -> Result<HttperfOptions, Ending> {
         let words = words(line);
-        Options::parse("httperf", &words)
+        HttperfOptions::parse("httperf", &words)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use brunt_load::{
     Stage, Target,
 };
 
-use super::options::{Options, Period, Uris, Workload};
+use super::options::{HttperfOptions, Period, Uris, Workload};
 use crate::Ending;
 use crate::ending::ensure;
 use crate::libraries::{SECOND_NS, at_least_1};
@@ -39,7 +39,7 @@ pub struct Planned {
     pub warning: String,
 }
 
-impl Options {
+impl HttperfOptions {
     /// The plan that does what the command line asks for.
     ///
     /// # Errors
@@ -202,7 +202,7 @@ pub struct Files {
     pub list: Option<Vec<u8>>,
 }
 
-impl Options {
+impl HttperfOptions {
     /// The requests that are sent, by their numbers, and what is said about them: whole lines, or
     /// empty.
     ///
@@ -327,7 +327,7 @@ mod tests {
 
     fn planned(line: &str) -> Plan {
         let words = words(line);
-        let options = Options::parse("httperf", &words).expect(line);
+        let options = HttperfOptions::parse("httperf", &words).expect(line);
         options.plan(&Files::default()).expect(line).plan
     }
 

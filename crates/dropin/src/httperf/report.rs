@@ -5,7 +5,7 @@ use brunt_judge::RunFigures;
 use brunt_load::sessions::{INTERVAL_NS, SessionFigures, SessionLogError};
 use brunt_record::{FailureKind, FailureScope, Run, Tally};
 
-use super::options::{Options, Period, Uris, Workload};
+use super::options::{HttperfOptions, Period, Uris, Workload};
 use super::plan::CONNECTIONS_MAX;
 use crate::Ending;
 use crate::ending::Cause;
@@ -99,7 +99,7 @@ fn per(value: f64, by: f64) -> f64 {
 }
 
 /// What is printed before the load: the command line with what holds where it says nothing.
-pub fn heading(options: &Options) -> String {
+pub fn heading(options: &HttperfOptions) -> String {
     let flag = |name: &str, is_set: bool| is_set.then(|| name.to_owned());
     let value = |name: &str, value: &dyn std::fmt::Display| Some(format!("{name}={value}"));
     let text = |name, typed: &Option<String>| typed.as_ref().and_then(|typed| value(name, typed));
@@ -168,12 +168,12 @@ pub fn heading(options: &Options) -> String {
 }
 
 /// What is printed at the end of a run with this outcome of its sessions.
-pub fn report(options: &Options, run: &Run, sessions: &SessionFigures) -> String {
+pub fn report(options: &HttperfOptions, run: &Run, sessions: &SessionFigures) -> String {
     print(options, &Measured::of(run, sessions))
 }
 
 /// What is printed where nobody takes connections.
-fn refused(options: &Options) -> String {
+fn refused(options: &HttperfOptions) -> String {
     let all = u64::from(options.sessions());
     let mut measured = Measured {
         connections: all,
@@ -187,7 +187,7 @@ fn refused(options: &Options) -> String {
     print(options, &measured)
 }
 
-fn print(options: &Options, measured: &Measured) -> String {
+fn print(options: &HttperfOptions, measured: &Measured) -> String {
     let taken_s = measured.taken_s;
     let (all, sessions) = (&measured.all, &measured.sessions);
     let (connections, requests) = (measured.connections, all.requests_sent);
@@ -293,7 +293,7 @@ fn of_sessions(measured: &Measured) -> String {
 const CONNECTION_REFUSED: u32 = 111;
 
 /// How a run ends that cannot be prepared. Absent where httperf has no words for it.
-pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<Ending> {
+pub fn preparation_ending(options: &HttperfOptions, error: &PrepareError) -> Option<Ending> {
     match Cause::of(error)? {
         Cause::Resolve(_) => {
             let what = "httperf.core_addr_intern: invalid server address";
@@ -310,17 +310,17 @@ pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<End
 }
 
 /// How the program ends where a file cannot be read.
-pub fn unread(options: &Options, path: &std::path::Path) -> Ending {
+pub fn unread(options: &HttperfOptions, path: &std::path::Path) -> Ending {
     let line = format!("httperf: can't open {}", path.display());
     ended(options, &line)
 }
 
 /// How the program ends where a log of sessions cannot be read.
-pub fn unread_log(options: &Options, error: &SessionLogError) -> Ending {
+pub fn unread_log(options: &HttperfOptions, error: &SessionLogError) -> Ending {
     ended(options, &format!("brunt: --wsesslog: {error}"))
 }
 
-fn ended(options: &Options, line: &str) -> Ending {
+fn ended(options: &HttperfOptions, line: &str) -> Ending {
     Ending {
         stdout: heading(options),
         ..Ending::error(line, 1)
@@ -334,9 +334,9 @@ mod tests {
     use super::*;
     use crate::getopt::tests::words;
 
-    fn options(line: &str) -> Options {
+    fn options(line: &str) -> HttperfOptions {
         let words = words(line);
-        Options::parse("httperf", &words).expect(line)
+        HttperfOptions::parse("httperf", &words).expect(line)
     }
 
     #[test]

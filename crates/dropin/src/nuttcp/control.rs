@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::options::{Options, VERSION};
+use super::options::{NuttcpOptions, VERSION};
 
 /// The first line, of both sides.
 pub const HELLO: &str = "HELO nuttcp v6.1.2\n";
@@ -30,8 +30,8 @@ pub fn refusal(line: &str) -> Option<String> {
 }
 
 /// What the server is to do, in one line.
-pub fn parameters(options: &Options) -> String {
-    let Options {
+pub fn parameters(options: &NuttcpOptions) -> String {
+    let NuttcpOptions {
         streams,
         port,
         bits_per_s,
@@ -132,9 +132,9 @@ mod tests {
     use super::*;
     use crate::getopt::tests::words;
 
-    fn options(line: &str) -> Options {
+    fn options(line: &str) -> NuttcpOptions {
         let words = words(line);
-        Options::parse(&words).expect("good")
+        NuttcpOptions::parse(&words).expect("good")
     }
 
     #[test]

@@ -5,5 +5,5 @@ mod options;
 mod report;
 
 pub use control::{HELLO, ServerReport, is_hello, parameters, refusal};
-pub use options::{Options, table};
+pub use options::{NuttcpOptions, table};
 pub use report::{intervals, prefix, report};

@@ -28,7 +28,7 @@ const UDP: &str = "brunt does not speak UDP";
 const SERVER: &str = "brunt serve --tcp sink or source takes or sends streams";
 
 /// The options.
-pub fn table() -> Table<Options> {
+pub fn table() -> Table<NuttcpOptions> {
     Style::Words.table(vec![
         end("-h", |_| Ending::printed(USAGE)),
         end("-V", |_| Ending::printed(&format!("nuttcp-{VERSION}\n"))),
@@ -88,7 +88,7 @@ pub fn table() -> Table<Options> {
             let typed: String = typed.chars().take(IDENTIFIER_MAX).collect();
             o.identifier = format!("-{typed}");
         }),
-        takes(Takes::AttachedArgument, value("-f", Options::format)),
+        takes(Takes::AttachedArgument, value("-f", NuttcpOptions::format)),
         flag("-F", |o| o.is_flipped = true),
         refused("-n", "brunt measures for a time; give one with -T"),
         refused("-u", UDP),
@@ -109,7 +109,7 @@ const NO_FILE: &str = "--brunt-report needs the name of a file";
 
 /// What a command line asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
+pub struct NuttcpOptions {
     /// Whether the server sends; else brunt does.
     is_receiver: bool,
     /// The server, for the control connection and for the streams.
@@ -230,7 +230,7 @@ fn unlike(what: &str, reason: &str) -> Ending {
     wrong(&format!("brunt: {what} is not supported: {reason}"))
 }
 
-impl Options {
+impl NuttcpOptions {
     /// Reads the words behind the program's name.
     ///
     /// # Errors
@@ -354,9 +354,9 @@ mod tests {
     use super::*;
     use crate::getopt::tests::words;
 
-    fn parse(line: &str) -> Result<Options, Ending> {
+    fn parse(line: &str) -> Result<NuttcpOptions, Ending> {
         let words = words(line);
-        Options::parse(&words)
+        NuttcpOptions::parse(&words)
     }
 
     #[test]

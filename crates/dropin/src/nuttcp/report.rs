@@ -4,7 +4,7 @@ use brunt_judge::{Bandwidth, BandwidthInterval, RunFigures};
 use brunt_record::Run;
 
 use super::control::ServerReport;
-use super::options::{Options, VERSION};
+use super::options::{NuttcpOptions, VERSION};
 
 const MEGABYTE: f64 = 1_048_576.0;
 
@@ -26,7 +26,7 @@ impl Moved {
     }
 
     /// What stands in a line: with keys that begin like this, where keys are asked for.
-    fn text(&self, options: &Options, begin: &str, seconds_key: &str) -> String {
+    fn text(&self, options: &NuttcpOptions, begin: &str, seconds_key: &str) -> String {
         let Self {
             megabytes,
             seconds,
@@ -53,7 +53,7 @@ struct Own {
 }
 
 impl Own {
-    fn of(options: &Options, run: &Run, found: &Bandwidth) -> Self {
+    fn of(options: &NuttcpOptions, run: &Run, found: &Bandwidth) -> Self {
         let seconds = run.window_ns as f64 / 1e9;
         let rate = if options.transmits() {
             &found.up_bytes_per_s
@@ -82,7 +82,7 @@ impl Own {
 }
 
 /// The text of the run, behind the lines over time: brief, or of both sides.
-pub fn report(options: &Options, run: &Run, server: &ServerReport) -> String {
+pub fn report(options: &NuttcpOptions, run: &Run, server: &ServerReport) -> String {
     let Some(found) = run.bandwidth() else {
         return String::new();
     };
@@ -94,7 +94,7 @@ pub fn report(options: &Options, run: &Run, server: &ServerReport) -> String {
     }
 }
 
-fn brief(options: &Options, own: &Own, server: &ServerReport) -> String {
+fn brief(options: &NuttcpOptions, own: &Own, server: &ServerReport) -> String {
     // The receiver's figures are those that count.
     let received = match (server.megabytes, server.seconds, server.mbps) {
         (Some(megabytes), Some(seconds), Some(mbps)) if options.transmits() => Moved {
@@ -131,16 +131,16 @@ fn brief(options: &Options, own: &Own, server: &ServerReport) -> String {
 }
 
 /// What each line begins with where there is an identifier.
-pub fn prefix(options: &Options) -> String {
+pub fn prefix(options: &NuttcpOptions) -> String {
     let name = options.identifier.strip_prefix('-');
     name.map_or_else(String::new, |name| format!("{name}: "))
 }
 
 /// The client's own lines, of which brunt knows these.
-fn verbose(options: &Options, own: &Own) -> String {
+fn verbose(options: &NuttcpOptions, own: &Own) -> String {
     let side = if options.transmits() { 't' } else { 'r' };
     let head = format!("nuttcp-{side}{}: ", options.identifier);
-    let Options {
+    let NuttcpOptions {
         buffer_bytes,
         streams,
         port,
@@ -201,7 +201,7 @@ fn verbose(options: &Options, own: &Own) -> String {
 }
 
 /// The lines over time of a run that received; where brunt sends they are the server's.
-pub fn intervals(options: &Options, run: &Run) -> String {
+pub fn intervals(options: &NuttcpOptions, run: &Run) -> String {
     let mut text = String::new();
     if options.transmits() || options.interval_s <= 0.0 {
         return text;

@@ -4,7 +4,7 @@ mod options;
 mod plan;
 mod report;
 
-pub use options::{Form, Options, table};
+pub use options::{OhaOptions, ResultForm, table};
 pub use plan::plan;
 pub use report::report;
 

@@ -17,7 +17,7 @@ const RANDOM_URLS: &str = "`brunt --urls FILE URL` takes a list of URLs";
 const PACED: &str = "requests come evenly, by -q, or with pauses by `brunt --think-time`";
 const CERTIFICATES: &str = "`brunt --cert FILE --key FILE URL` sends a certificate";
 /// The options.
-pub fn table() -> Table<Options> {
+pub fn table() -> Table<OhaOptions> {
     Style::InFull.table(vec![
         value("-n", |o, typed| {
             let requests = count(typed).ok().filter(|&requests| requests > 0);
@@ -119,14 +119,14 @@ pub fn table() -> Table<Options> {
         text("-o --output", |o| &mut o.output),
         value("--output-format", |o, typed| {
             o.form = match typed {
-                "text" => Form::Text,
-                "json" => Form::Json,
-                "quiet" => Form::Quiet,
+                "text" => ResultForm::Text,
+                "json" => ResultForm::Json,
+                "quiet" => ResultForm::Quiet,
                 _ => return Err(invalid("--output-format <text, json or quiet>", typed)),
             };
             Ok(())
         }),
-        flag("-j --json", |o| o.form = Form::Json),
+        flag("-j --json", |o| o.form = ResultForm::Json),
         refused(
             "-u --time-unit",
             "times have the unit that fits; leave it out",
@@ -142,7 +142,7 @@ pub fn table() -> Table<Options> {
 
 /// The form of the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum ResultForm {
     /// Text.
     #[default]
     Text,
@@ -154,7 +154,7 @@ pub enum Form {
 
 /// What a command line asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
+pub struct OhaOptions {
     /// Requests in all, where that is said.
     pub requests: Option<u64>,
     /// Connections.
@@ -202,7 +202,7 @@ pub struct Options {
     /// File of the result.
     pub output: Option<PathBuf>,
     /// Form of the result.
-    pub form: Form,
+    pub form: ResultForm,
     /// The URL, as typed.
     pub url: String,
     /// File for brunt's own record of the run.
@@ -228,7 +228,11 @@ pub(super) fn invalid(option: &str, typed: &str) -> Ending {
 }
 
 /// A number above 0.
-fn count_of(names: &'static str, option: &'static str, place: Place<Options, u32>) -> Row<Options> {
+fn count_of(
+    names: &'static str,
+    option: &'static str,
+    place: Place<OhaOptions, u32>,
+) -> Row<OhaOptions> {
     typed(names, place, move |typed| {
         let number = typed.parse().ok().filter(|&number: &u32| number > 0);
         number.ok_or_else(|| invalid(option, typed))
@@ -244,7 +248,7 @@ fn time_ns(option: &str, typed: &str) -> Result<u64, Ending> {
     ns.ok_or_else(|| invalid(option, typed))
 }
 
-impl Options {
+impl OhaOptions {
     /// Reads the words behind the program's name.
     ///
     /// # Errors
@@ -301,11 +305,11 @@ mod tests {
     use crate::getopt::tests::words;
     use crate::oha::plan;
 
-    fn parse(line: &str) -> Result<Options, Ending> {
-        Options::parse(&words(line))
+    fn parse(line: &str) -> Result<OhaOptions, Ending> {
+        OhaOptions::parse(&words(line))
     }
 
-    fn good(line: &str) -> Options {
+    fn good(line: &str) -> OhaOptions {
         parse(line).expect(line)
     }
 
@@ -315,19 +319,19 @@ mod tests {
         assert_eq!((options.requests, options.connections), (None, 50));
         assert_eq!(
             (options.form, options.http()),
-            (Form::Text, HttpChoice::HTTP1)
+            (ResultForm::Text, HttpChoice::HTTP1)
         );
         let options = good("--no-tui -z 10s -c 100 --output-format json http://h:81/x");
         assert_eq!(
             (options.duration_ns, options.form),
-            (Some(10_000_000_000), Form::Json)
+            (Some(10_000_000_000), ResultForm::Json)
         );
         let options = good("-n 10k -q 500 --latency-correction -j -H A:b -m POST -d x https://h/");
         assert_eq!(
             (options.requests, options.rate_per_s),
             (Some(10_000), Some(500.0))
         );
-        assert!(options.is_corrected && options.form == Form::Json);
+        assert!(options.is_corrected && options.form == ResultForm::Json);
         assert_eq!(options.headers, ["A:b"]);
         let options = good("-p 8 --http2 --insecure https://h/");
         assert_eq!((options.http(), options.streams), (HttpChoice::HTTP2, 8));

@@ -8,7 +8,7 @@ use brunt_load::{
 };
 
 use super::VERSION;
-use super::options::{Options, invalid, wrong};
+use super::options::{OhaOptions, invalid, wrong};
 use crate::Ending;
 use crate::libraries::at_least_1;
 use crate::request::{self, basic};
@@ -27,7 +27,7 @@ const QUEUE_MAX: NonZeroU32 = NonZeroU32::new(64_000_000).unwrap();
 /// # Errors
 ///
 /// There is no such load.
-pub fn plan(options: &Options, body: &[u8], cpus: NonZeroU32) -> Result<Plan, Ending> {
+pub fn plan(options: &OhaOptions, body: &[u8], cpus: NonZeroU32) -> Result<Plan, Ending> {
     // Without a scheme it is none in oha, which most URLs typed so are not meant to be.
     let target = Target::parse(&options.url, None).map_err(|reason| wrong(&reason.to_string()))?;
     let http = options.http();
@@ -71,7 +71,7 @@ pub fn plan(options: &Options, body: &[u8], cpus: NonZeroU32) -> Result<Plan, En
     Ok(plan)
 }
 
-fn request(options: &Options, target: &Target, body: &[u8]) -> Result<RequestSpec, Ending> {
+fn request(options: &OhaOptions, target: &Target, body: &[u8]) -> Result<RequestSpec, Ending> {
     let is_http1 = options.http() == HttpChoice::HTTP1;
     let mut fields: Vec<(String, String)> = Vec::new();
     // A field that is there already is replaced in its place.
@@ -130,7 +130,7 @@ mod tests {
     use crate::getopt::tests::words;
 
     fn plan_of(line: &str, body: &[u8]) -> Plan {
-        let options = Options::parse(&words(line)).expect(line);
+        let options = OhaOptions::parse(&words(line)).expect(line);
         plan(&options, body, NonZeroU32::MIN.saturating_add(1)).expect(line)
     }
 

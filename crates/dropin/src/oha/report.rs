@@ -10,7 +10,7 @@ use brunt_record::{FailureKind, FailureScope, Histogram, Run, Series, SeriesPoin
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::{Form, Options};
+use super::{OhaOptions, ResultForm};
 use crate::libraries;
 
 /// Bins of a histogram.
@@ -25,12 +25,12 @@ const TIMEOUT: &str = "timeout";
 const BAR: f64 = 32.0;
 
 /// The result of `run` in the form that the options ask for; empty where they ask for none.
-pub fn report(options: &Options, run: &Run) -> String {
+pub fn report(options: &OhaOptions, run: &Run) -> String {
     let figures = Figures::of(options, run);
     match options.form {
-        Form::Text => text(&figures),
-        Form::Json => serde_json::to_string_pretty(&value(&figures)).unwrap_or_default(),
-        Form::Quiet => String::new(),
+        ResultForm::Text => text(&figures),
+        ResultForm::Json => serde_json::to_string_pretty(&value(&figures)).unwrap_or_default(),
+        ResultForm::Quiet => String::new(),
     }
 }
 
@@ -134,7 +134,7 @@ fn ms(seconds: f64) -> f64 {
     (seconds * 1e6).round() / 1e3
 }
 
-fn bins_json(times: &Times) -> Json {
+fn bins_json(times: &TimesFound) -> Json {
     let bins = times.bins.iter();
     let bins = bins.map(|(label, count)| (label.to_string(), value_of(count)));
     let mut bins: Vec<_> = bins.collect();
@@ -144,7 +144,7 @@ fn bins_json(times: &Times) -> Json {
     Json::Object(bins)
 }
 
-fn percentiles(times: &Times) -> Json {
+fn percentiles(times: &TimesFound) -> Json {
     let percentiles = times.percentiles.iter();
     let percentiles = percentiles.map(|(percent, time)| (format!("p{percent}"), value_of(time)));
     Json::Object(percentiles.collect())
@@ -228,7 +228,7 @@ fn text(figures: &Figures) -> String {
 }
 
 /// The histogram as bars.
-fn bars(times: &Times, unit: &str, length_s: f64) -> String {
+fn bars(times: &TimesFound, unit: &str, length_s: f64) -> String {
     let bins: &[(f64, u64)] = match &times.bins[..] {
         [] => &[(f64::NAN, 0); BINS],
         bins => bins,
@@ -296,9 +296,9 @@ struct Figures {
     /// Failures by what is said of them.
     errors: BTreeMap<&'static str, u64>,
     /// Latencies of all replies.
-    times: Times,
+    times: TimesFound,
     /// From the send to the first byte.
-    first_byte: Times,
+    first_byte: TimesFound,
     /// To open a connection: mean, shortest, longest.
     opening: [Option<f64>; 3],
     /// Replies per second, interval by interval.
@@ -307,7 +307,7 @@ struct Figures {
 
 /// A distribution of times.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Times {
+struct TimesFound {
     /// The shortest; absent of nothing, as the others.
     least: Option<f64>,
     /// The longest.
@@ -324,7 +324,7 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-impl Times {
+impl TimesFound {
     fn of(times: &Histogram) -> Self {
         let quantile = |percent: f64| (percent, times.quantile_ns(percent / 100.0).map(seconds));
         Self {
@@ -368,7 +368,7 @@ fn bins(times: &Histogram) -> Vec<(f64, u64)> {
 
 impl Figures {
     /// The figures of `run`.
-    fn of(options: &Options, run: &Run) -> Self {
+    fn of(options: &OhaOptions, run: &Run) -> Self {
         let summary = run.summary();
         let latencies = &run.latencies;
         let is_planned = options.rate_per_s.is_some();
@@ -395,8 +395,8 @@ impl Figures {
             replies: summary.lifetime.replies.total(),
             data_bytes: summary.lifetime.reply_body_bytes,
             errors: errors(&summary),
-            times: Times::of(&all),
-            first_byte: Times::of(&latencies.first_byte),
+            times: TimesFound::of(&all),
+            first_byte: TimesFound::of(&latencies.first_byte),
             // Those of requests that failed are not told.
             opening: opening.map(|s| s.filter(|_| !statuses.is_empty())),
             rates: rates(&summary.series, run.window_ns, !statuses.is_empty()),
@@ -492,9 +492,9 @@ mod tests {
 
     #[test]
     fn bars_stand_as_in_oha() {
-        let times = Times {
+        let times = TimesFound {
             bins: vec![(0.001, 5), (0.0125, 16), (0.024, 0)],
-            ..Times::default()
+            ..TimesFound::default()
         };
         assert_eq!(
             bars(&times, "ms", 1e-3),
@@ -523,7 +523,7 @@ mod tests {
     fn bins_are_of_equal_width() {
         let mut times = Histogram::default();
         (1..=11).for_each(|ms| times.record(ms * 1_000_000));
-        let found = Times::of(&times);
+        let found = TimesFound::of(&times);
         let counts: Vec<u64> = found.bins.iter().map(|&(_, count)| count).collect();
         assert_eq!(counts.iter().sum::<u64>(), 11);
         assert_eq!((found.bins[0].0, counts[0]), (0.001, 1));
@@ -532,10 +532,10 @@ mod tests {
         let one = {
             let mut times = Histogram::default();
             times.record(5_000_000);
-            Times::of(&times)
+            TimesFound::of(&times)
         };
         assert_eq!(one.bins[0], (0.005, 1));
-        let none = Times::of(&Histogram::default());
+        let none = TimesFound::of(&Histogram::default());
         assert!(
             none.bins.is_empty()
                 && none

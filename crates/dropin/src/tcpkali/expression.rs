@@ -9,7 +9,7 @@ use brunt_proto::messages::{Pattern, Place, Template, TextPattern, TextPatternEr
 use brunt_proto::websocket::{Opcode, put_head};
 use thiserror::Error;
 
-use super::options::{Content, Message, Options, error};
+use super::options::{Content, TcpkaliOptions, TypedMessage, error};
 use crate::Ending;
 use crate::ending::{ensure, strerror};
 
@@ -18,7 +18,7 @@ const DEPTH_MAX: u32 = 16;
 
 /// A part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum ExpressionPiece {
     /// Constant bytes.
     Bytes(Vec<u8>),
     /// What is another on each connection or in each message.
@@ -26,14 +26,14 @@ pub(super) enum Piece {
     /// The instant, to be found in what comes back.
     Marker,
     /// A frame of WebSocket.
-    Frame(Frame),
+    Frame(SpeltFrame),
     /// What no frame of WebSocket is put around.
     Unframed(Box<Self>),
 }
 
 /// A frame that is spelt out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct SpeltFrame {
     opcode: Opcode,
     /// The three reserved bits of the frame.
     reserved: u8,
@@ -42,7 +42,7 @@ pub(super) struct Frame {
     payload: Vec<u8>,
 }
 
-impl Frame {
+impl SpeltFrame {
     /// The frame as tcpkali sends it, with a mask of zeros.
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -84,14 +84,14 @@ pub(super) enum ExpressionError {
 }
 
 /// What messages are made of that is not in their text.
-pub(super) struct Source<'a> {
+pub(super) struct TemplateSource<'a> {
     /// Gives the content of a file.
     pub(super) read: &'a mut dyn FnMut(&Path) -> io::Result<Vec<u8>>,
     /// The state of what is drawn once.
     pub(super) seed: u64,
 }
 
-impl Source<'_> {
+impl TemplateSource<'_> {
     fn random(&mut self) -> u64 {
         // Knuth's MMIX generator; the high bits are the good ones.
         let state = self.seed.wrapping_mul(6_364_136_223_846_793_005);
@@ -109,12 +109,12 @@ impl Source<'_> {
 fn pieces(
     text: &[u8],
     unescapes: bool,
-    source: &mut Source<'_>,
-) -> Result<Vec<Piece>, ExpressionError> {
+    source: &mut TemplateSource<'_>,
+) -> Result<Vec<ExpressionPiece>, ExpressionError> {
     let mut pieces = Vec::new();
-    let add_bytes = |pieces: &mut Vec<Piece>, bytes: &mut Vec<u8>| {
+    let add_bytes = |pieces: &mut Vec<ExpressionPiece>, bytes: &mut Vec<u8>| {
         let bytes = escaped(std::mem::take(bytes), unescapes);
-        pieces.extend((!bytes.is_empty()).then_some(Piece::Bytes(bytes)));
+        pieces.extend((!bytes.is_empty()).then_some(ExpressionPiece::Bytes(bytes)));
     };
     let mut bytes = Vec::new();
     let mut at = 0;
@@ -156,7 +156,7 @@ struct Expression<'a, 'b, 'c> {
     start: usize,
     at: usize,
     unescapes: bool,
-    source: &'b mut Source<'c>,
+    source: &'b mut TemplateSource<'c>,
 }
 
 impl Expression<'_, '_, '_> {
@@ -197,47 +197,49 @@ impl Expression<'_, '_, '_> {
     }
 
     /// All up to the brace that ends it.
-    fn whole(&mut self, depth: u32) -> Result<Piece, ExpressionError> {
+    fn whole(&mut self, depth: u32) -> Result<ExpressionPiece, ExpressionError> {
         let piece = self.piece(depth)?;
         self.takes(&["}"])
             .then_some(piece)
             .ok_or_else(|| self.unknown())
     }
 
-    fn piece(&mut self, depth: u32) -> Result<Piece, ExpressionError> {
+    fn piece(&mut self, depth: u32) -> Result<ExpressionPiece, ExpressionError> {
         if depth > DEPTH_MAX {
             return Err(self.unknown());
         }
         if self.takes(&["raw", "{"]) {
-            Ok(Piece::Unframed(Box::new(self.whole(depth + 1)?)))
+            Ok(ExpressionPiece::Unframed(Box::new(self.whole(depth + 1)?)))
         } else if self.takes(&["raw"]) {
-            Ok(Piece::Unframed(Box::new(self.constant()?)))
+            Ok(ExpressionPiece::Unframed(Box::new(self.constant()?)))
         } else if self.takes(&["global", ".", "re"]) {
             let mut bytes = Vec::new();
             let pattern = self.pattern()?;
             pattern.render(&mut || self.source.random(), &mut bytes);
-            Ok(Piece::Bytes(bytes))
+            Ok(ExpressionPiece::Bytes(bytes))
         } else if self.takes(&["connection", ".", "uid"]) {
-            self.numbered().map(Piece::Place)
+            self.numbered().map(ExpressionPiece::Place)
         } else if self.takes(&["connection", ".", "ptr"]) {
             Err(ExpressionError::Pointer)
         } else if self.takes(&["connection", ".", "re"]) {
-            Ok(Piece::Place(Place::ConnectionText(self.pattern()?)))
+            Ok(ExpressionPiece::Place(Place::ConnectionText(
+                self.pattern()?,
+            )))
         } else if self.takes(&["re"]) {
-            Ok(Piece::Place(Place::Text(self.pattern()?)))
+            Ok(ExpressionPiece::Place(Place::Text(self.pattern()?)))
         } else if self.takes(&["message", ".", "marker"]) {
-            Ok(Piece::Marker)
+            Ok(ExpressionPiece::Marker)
         } else if self.takes(&["ws", "."]) {
-            self.frame().map(Piece::Frame)
+            self.frame().map(ExpressionPiece::Frame)
         } else {
             self.constant()
         }
     }
 
     /// What stands in quotation marks or in a file, in which `-e` holds, too.
-    fn constant(&mut self) -> Result<Piece, ExpressionError> {
+    fn constant(&mut self) -> Result<ExpressionPiece, ExpressionError> {
         let data = self.data()?.ok_or_else(|| self.unknown())?;
-        Ok(Piece::Bytes(data))
+        Ok(ExpressionPiece::Bytes(data))
     }
 
     fn numbered(&mut self) -> Result<Place, ExpressionError> {
@@ -269,7 +271,7 @@ impl Expression<'_, '_, '_> {
         Ok(pattern)
     }
 
-    fn frame(&mut self) -> Result<Frame, ExpressionError> {
+    fn frame(&mut self) -> Result<SpeltFrame, ExpressionError> {
         let opcodes = [
             ("continuation", Opcode::Continuation),
             ("cont", Opcode::Continuation),
@@ -279,7 +281,7 @@ impl Expression<'_, '_, '_> {
             ("ping", Opcode::Ping),
             ("pong", Opcode::Pong),
         ];
-        let mut frame = Frame {
+        let mut frame = SpeltFrame {
             opcode: self.one_of(&opcodes).ok_or_else(|| self.unknown())?,
             reserved: 0,
             is_last: true,
@@ -422,9 +424,9 @@ impl Sent {
     }
 }
 
-impl Options {
+impl TcpkaliOptions {
     /// What is sent.
-    pub(super) fn sent(&self, source: &mut Source<'_>) -> Result<Sent, Ending> {
+    pub(super) fn sent(&self, source: &mut TemplateSource<'_>) -> Result<Sent, Ending> {
         let mut sent = Sent::default();
         let mut has_text = false;
         let mut whole = Template::default();
@@ -463,13 +465,13 @@ impl Options {
             return Ok(None);
         };
         let typed = escaped(typed.clone().into_bytes(), *unescapes);
-        let mut source = Source {
+        let mut source = TemplateSource {
             read: &mut |_| Err(io::ErrorKind::Unsupported.into()),
             seed: 0,
         };
         let found = pieces(&typed, false, &mut source)
             .map_err(|_| error("--latency-marker: Failed to parse expression"))?;
-        let [Piece::Bytes(bytes)] = &found[..] else {
+        let [ExpressionPiece::Bytes(bytes)] = &found[..] else {
             return Err(error(
                 "brunt: --latency-marker is the same on all connections, and holds no expression: \
                  write bytes that are in each reply",
@@ -481,15 +483,18 @@ impl Options {
     }
 }
 
-fn is_marker(piece: &Piece) -> bool {
+fn is_marker(piece: &ExpressionPiece) -> bool {
     match piece {
-        Piece::Marker => true,
-        Piece::Unframed(piece) => is_marker(piece),
+        ExpressionPiece::Marker => true,
+        ExpressionPiece::Unframed(piece) => is_marker(piece),
         _ => false,
     }
 }
 
-fn read_pieces(message: &Message, source: &mut Source<'_>) -> Result<Vec<Piece>, Ending> {
+fn read_pieces(
+    message: &TypedMessage,
+    source: &mut TemplateSource<'_>,
+) -> Result<Vec<ExpressionPiece>, Ending> {
     let content = match &message.content {
         Content::Typed(typed) => typed.clone().into_bytes(),
         Content::File(path) => (source.read)(Path::new(path)).map_err(|reason| {
@@ -501,39 +506,39 @@ fn read_pieces(message: &Message, source: &mut Source<'_>) -> Result<Vec<Piece>,
 }
 
 /// Appends a piece of a message.
-fn add(template: &mut Template, piece: Piece) {
+fn add(template: &mut Template, piece: ExpressionPiece) {
     match piece {
-        Piece::Bytes(bytes) => template.add_bytes(&bytes),
-        Piece::Place(place) => template.add_place(place),
-        Piece::Marker => {
+        ExpressionPiece::Bytes(bytes) => template.add_bytes(&bytes),
+        ExpressionPiece::Place(place) => template.add_place(place),
+        ExpressionPiece::Marker => {
             template.add_bytes(MARKER.as_bytes());
             template.add_place(Place::NowHexadecimal);
             template.add_bytes(MARKER_END);
         }
-        Piece::Frame(frame) => template.add_bytes(&frame.bytes()),
-        Piece::Unframed(piece) => add(template, *piece),
+        ExpressionPiece::Frame(frame) => template.add_bytes(&frame.bytes()),
+        ExpressionPiece::Unframed(piece) => add(template, *piece),
     }
 }
 
 /// Adds the messages of WebSocket that the pieces of one typed message make. Says whether one of
 /// them is text.
-fn add_frames(pieces: Vec<Piece>, sent: &mut Sent) -> Result<bool, Ending> {
+fn add_frames(pieces: Vec<ExpressionPiece>, sent: &mut Sent) -> Result<bool, Ending> {
     let mut has_text = false;
     let mut text = Template::default();
     for piece in pieces {
         match piece {
-            Piece::Frame(frame) if frame.is_message() => {
+            ExpressionPiece::Frame(frame) if frame.is_message() => {
                 has_text |= sent.add(std::mem::take(&mut text)) || frame.opcode == Opcode::Text;
                 sent.is_binary |= frame.opcode == Opcode::Binary;
                 sent.messages.push(Template::constant(frame.payload));
             }
-            Piece::Frame(_) => {
+            ExpressionPiece::Frame(_) => {
                 return Err(error(
                     "brunt: of the frames \\{ws...} brunt sends only those that are a whole text \
                      or binary message; `brunt ws://... --ping 1s` sends pings",
                 ));
             }
-            Piece::Unframed(_) => {
+            ExpressionPiece::Unframed(_) => {
                 return Err(error(
                     "brunt: \\{raw} writes bytes between the frames of WebSocket, which breaks the \
                      protocol: leave out --ws, or \\{raw}",
@@ -563,16 +568,20 @@ mod tests {
         }
     }
 
-    fn found(text: &str, unescapes: bool) -> Result<Vec<Piece>, ExpressionError> {
+    fn found(text: &str, unescapes: bool) -> Result<Vec<ExpressionPiece>, ExpressionError> {
         let read = &mut |path: &Path| match path.to_str() {
             Some("a file") => Ok(b"of\\n".to_vec()),
             _ => Err(io::Error::from_raw_os_error(2)),
         };
-        pieces(text.as_bytes(), unescapes, &mut Source { read, seed: 0 })
+        pieces(
+            text.as_bytes(),
+            unescapes,
+            &mut TemplateSource { read, seed: 0 },
+        )
     }
 
-    fn bytes(text: &str) -> Piece {
-        Piece::Bytes(text.as_bytes().to_vec())
+    fn bytes(text: &str) -> ExpressionPiece {
+        ExpressionPiece::Bytes(text.as_bytes().to_vec())
     }
 
     fn pattern(text: &str) -> TextPattern {
@@ -582,9 +591,9 @@ mod tests {
 
     #[test]
     fn expressions_are_read_in_any_case() {
-        let raw = |piece| Piece::Unframed(Box::new(piece));
+        let raw = |piece| ExpressionPiece::Unframed(Box::new(piece));
         let uid = |modulo| {
-            Piece::Place(Place::Connection {
+            ExpressionPiece::Place(Place::Connection {
                 from_one: true,
                 modulo: NonZeroU32::new(modulo),
             })
@@ -598,14 +607,19 @@ mod tests {
                 ("\\{raw {connection.uid}}", vec![raw(uid(0))]),
                 (
                     "\\{re [a-z]{3}}!",
-                    vec![Piece::Place(Place::Text(pattern("[a-z]{3}"))), bytes("!")],
+                    vec![
+                        ExpressionPiece::Place(Place::Text(pattern("[a-z]{3}"))),
+                        bytes("!"),
+                    ],
                 ),
                 (
                     "\\{connection.re a|b}",
-                    vec![Piece::Place(Place::ConnectionText(pattern("a|b")))],
+                    vec![ExpressionPiece::Place(Place::ConnectionText(pattern(
+                        "a|b",
+                    )))],
                 ),
                 ("\\{global.re [xy]z}", vec![bytes("xz")]),
-                ("\\{message.marker}", vec![Piece::Marker]),
+                ("\\{message.marker}", vec![ExpressionPiece::Marker]),
                 ("{\"a\": {}}", vec![bytes("{\"a\": {}}")]),
             ] {
                 assert_eq!(found(text, unescapes), Ok(expected), "{text}");
@@ -621,14 +635,14 @@ mod tests {
         assert_eq!(found("\\\\{re a}", true), Ok(vec![bytes("\\\\{re a}")]));
         assert_eq!(found("\\{<a file>}", false), Ok(vec![bytes("of\\n")]));
         assert_eq!(found("\\{ < \"a file\" > }", true), Ok(vec![bytes("of\n")]));
-        let raw = Piece::Unframed(Box::new(bytes("a\"\n")));
+        let raw = ExpressionPiece::Unframed(Box::new(bytes("a\"\n")));
         assert_eq!(found("\\{raw \"a\\\"\\n\"}", false), Ok(vec![raw]));
     }
 
     #[test]
     fn frames_are_spelt_out() {
         let frame = |text: &str| match &found(text, false).expect(text)[..] {
-            [Piece::Frame(frame)] => frame.bytes(),
+            [ExpressionPiece::Frame(frame)] => frame.bytes(),
             other => panic!("{text}: {other:?}"),
         };
         assert_eq!(frame("\\{ws.ping}"), b"\x89\x80\0\0\0\0");

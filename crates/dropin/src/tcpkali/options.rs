@@ -29,7 +29,7 @@ const SHORT_HELP: &str = include_str!("usage-short.txt");
 const LONG_HELP: &str = include_str!("usage-long.txt");
 
 /// The options.
-pub fn table() -> Table<Options> {
+pub fn table() -> Table<TcpkaliOptions> {
     Style::GetoptLong.table(vec![
         value("--channel-lifetime", |o, typed| {
             let line = format!("Expected non-negative --channel-lifetime={typed}");
@@ -157,18 +157,21 @@ pub fn table() -> Table<Options> {
 fn message(
     names: &'static str,
     content: fn(String) -> Content,
-    place: Place<Options, Vec<Message>>,
-) -> Row<Options> {
-    reads(names, move |o: &mut Options, typed| {
+    place: Place<TcpkaliOptions, Vec<TypedMessage>>,
+) -> Row<TcpkaliOptions> {
+    reads(names, move |o: &mut TcpkaliOptions, typed| {
         let content = content(typed.to_owned());
         let unescapes = o.unescapes;
-        place(o).push(Message { content, unescapes });
+        place(o).push(TypedMessage { content, unescapes });
         Ok(())
     })
 }
 
 /// An option with the size of a buffer.
-fn buffer(name: &'static str, place: Place<Options, Option<NonZeroU32>>) -> Row<Options> {
+fn buffer(
+    name: &'static str,
+    place: Place<TcpkaliOptions, Option<NonZeroU32>>,
+) -> Row<TcpkaliOptions> {
     typed(name, place, move |typed| {
         let bytes = positive(typed, SIZES)?.map(|bytes| bytes as u32);
         let bytes = bytes.and_then(NonZeroU32::new);
@@ -187,7 +190,7 @@ pub enum Content {
 
 /// A message, and whether backslashes begin escapes in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct TypedMessage {
     /// The content of the message.
     pub content: Content,
     /// `-e` stood before it.
@@ -208,7 +211,7 @@ pub enum Rate {
 
 /// What a command line asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
+pub struct TcpkaliOptions {
     /// Connections; above 0.
     pub connections: u32,
     /// Connections that are opened per second.
@@ -220,9 +223,9 @@ pub struct Options {
     /// Whether backslashes begin escapes in what is typed from here on.
     unescapes: bool,
     /// What each connection begins with, one behind the other.
-    pub first: Vec<Message>,
+    pub first: Vec<TypedMessage>,
     /// What is sent again and again.
-    pub messages: Vec<Message>,
+    pub messages: Vec<TypedMessage>,
     /// How fast each connection sends.
     pub rate: Rate,
     /// What ends a reply, and whether escapes are read in it; absent: nothing is waited for.
@@ -286,7 +289,7 @@ fn on_or_off(typed: &str, line: &str) -> Result<(), Ending> {
     ensure(["on", "off"].contains(&typed), || error(line))
 }
 
-impl Options {
+impl TcpkaliOptions {
     /// Reads a command line; `program` is the name that messages begin with.
     ///
     /// # Errors

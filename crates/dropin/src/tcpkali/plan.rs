@@ -10,8 +10,8 @@ use brunt_load::{
 };
 use brunt_proto::messages::{Framing, Pattern, Template};
 
-use super::expression::{MARKER, Sent, Source};
-use super::options::{Options, Rate, error};
+use super::expression::{MARKER, Sent, TemplateSource};
+use super::options::{Rate, TcpkaliOptions, error};
 use crate::Ending;
 use crate::ending::ensure;
 use crate::libraries::at_least_1;
@@ -60,9 +60,9 @@ impl Load {
     }
 }
 
-impl Options {
+impl TcpkaliOptions {
     /// What the command line asks for.
-    fn load(&self, source: &mut Source<'_>) -> Result<Load, Ending> {
+    fn load(&self, source: &mut TemplateSource<'_>) -> Result<Load, Ending> {
         let targets = self.servers.iter().map(|server| {
             let target = if self.is_websocket {
                 let scheme = if self.is_secure { "wss" } else { "ws" };
@@ -137,7 +137,7 @@ impl Options {
                 "Value --workers={workers} is unreasonably large, only {cpus} CPU{plural} detected"
             )));
         }
-        let load = self.load(&mut Source { read, seed })?;
+        let load = self.load(&mut TemplateSource { read, seed })?;
         let protocol = if self.is_websocket {
             self.frames(&load, seed)?.into()
         } else {
@@ -327,7 +327,7 @@ mod tests {
 
     fn plan(line: &str) -> Result<Plan, Ending> {
         let words = words(line);
-        let options = Options::parse("tcpkali", &words)?;
+        let options = TcpkaliOptions::parse("tcpkali", &words)?;
         let cpus = NonZeroU32::new(4).expect("not 0");
         options.plan(cpus, 7, &mut |path| match path.to_str() {
             Some("file") => Ok(b"of \\n a file{seq}".to_vec()),

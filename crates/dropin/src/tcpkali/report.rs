@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use brunt_judge::RunFigures;
 use brunt_record::{Histogram, Run};
 
-use super::options::Options;
+use super::options::TcpkaliOptions;
 use crate::libraries::general;
 
 /// What tcpkali takes for the payload of a packet, bytes.
@@ -22,7 +22,7 @@ pub fn ramped_up(connections: u32) -> String {
 }
 
 /// The line that is printed where they could not be opened.
-pub fn not_connected(options: &Options) -> String {
+pub fn not_connected(options: &TcpkaliOptions) -> String {
     let count = options.connections;
     let plural = if count == 1 { "" } else { "s" };
     let seconds = general(options.duration_ns as f64 / 1e9);
@@ -31,7 +31,7 @@ pub fn not_connected(options: &Options) -> String {
 
 /// What is printed when the run is over; `has_markers` says whether its messages were marked with
 /// their instants.
-pub fn report(options: &Options, has_markers: bool, run: &Run) -> String {
+pub fn report(options: &TcpkaliOptions, has_markers: bool, run: &Run) -> String {
     let window = run.summary().window;
     let seconds = (run.window_ns as f64 / 1e9).max(f64::MIN_POSITIVE);
     let (sent, received) = (window.bytes_sent, window.bytes_received);

@@ -4,5 +4,5 @@ mod options;
 mod plan;
 mod report;
 
-pub use options::{Form, Options, Proxy, table};
+pub use options::{Form, Proxy, WeighttpOptions, table};
 pub use report::{Measured, csv, heading, progress, report};

@@ -38,7 +38,7 @@ pub enum Proxy {
 
 /// What a command line asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct WeighttpOptions {
     /// Requests in all.
     pub requests: u64,
     /// Threads.
@@ -104,11 +104,11 @@ pub struct Options {
 }
 
 /// The options.
-pub fn table() -> Table<Options> {
+pub fn table() -> Table<WeighttpOptions> {
     Style::InFull.table(vec![
         flag("-h", |o| o.asks_help = true),
         flag("-V", |o| o.asks_version = true),
-        takes(Takes::Nothing, value("-v", Options::ask_version)),
+        takes(Takes::Nothing, value("-v", WeighttpOptions::ask_version)),
         // Taken for the sake of ab's users.
         flag("-r", |_| {}),
         flag("-l", |_| {}),
@@ -186,7 +186,7 @@ fn of_the_kernel(letter: char) -> String {
     format!("brunt: -{letter} has no effect: the kernel decides\n")
 }
 
-impl Options {
+impl WeighttpOptions {
     /// Method of the requests.
     pub(super) fn method(&self) -> &str {
         self.method.as_deref().unwrap_or("GET")
@@ -332,9 +332,9 @@ mod tests {
     use super::*;
     use crate::getopt::tests::words;
 
-    fn parse(line: &str) -> Result<Options, Ending> {
+    fn parse(line: &str) -> Result<WeighttpOptions, Ending> {
         let words = words(line);
-        Options::parse(Form::Json, &words)
+        WeighttpOptions::parse(Form::Json, &words)
     }
 
     #[test]

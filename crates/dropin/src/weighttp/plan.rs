@@ -6,13 +6,13 @@ use std::num::NonZeroU64;
 
 use brunt_load::{Plan, Reuse, Scheme, Target};
 
-use super::options::{Options, Proxy, wrong};
+use super::options::{Proxy, WeighttpOptions, wrong};
 use crate::Ending;
 use crate::ending::strerror;
 use crate::libraries::{SECOND_NS, at_least_1};
 use crate::request::{self, basic, only_request};
 
-impl Options {
+impl WeighttpOptions {
     /// How the program ends when there is no such load: with help, as where the command line is
     /// wrong.
     fn error(&self, message: &str) -> Ending {
@@ -148,9 +148,9 @@ mod tests {
     use super::*;
     use crate::weighttp::Form;
 
-    fn options(words: &[&str]) -> Options {
+    fn options(words: &[&str]) -> WeighttpOptions {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        Options::parse(Form::Json, &words).expect("good")
+        WeighttpOptions::parse(Form::Json, &words).expect("good")
     }
 
     #[test]

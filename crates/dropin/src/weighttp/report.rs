@@ -5,11 +5,11 @@ use std::fmt::Write;
 use brunt_judge::RunFigures;
 use brunt_record::{FailureScope, LoggedEnd, RequestLog, Run};
 
-use super::options::{Form, Options, version};
+use super::options::{Form, WeighttpOptions, version};
 use crate::libraries::{self, share, short_us};
 
 /// What is printed when the load begins.
-pub fn heading(options: &Options) -> String {
+pub fn heading(options: &WeighttpOptions) -> String {
     let mut text = String::new();
     if options.is_quiet {
         return text;
@@ -122,7 +122,7 @@ impl Measured {
 }
 
 /// What is printed at the end of a run: for standard output and for standard error.
-pub fn report(options: &Options, measured: &Measured) -> (String, String) {
+pub fn report(options: &WeighttpOptions, measured: &Measured) -> (String, String) {
     if measured.done == 0 {
         return (String::new(), "error: request_count 0\n".to_owned());
     }
@@ -132,7 +132,7 @@ pub fn report(options: &Options, measured: &Measured) -> (String, String) {
     }
 }
 
-fn json(options: &Options, measured: &Measured) -> String {
+fn json(options: &WeighttpOptions, measured: &Measured) -> String {
     let [_, _, s2, s3, s4, s5] = measured.statuses;
     let per_s = |count: u64| u128::from(count) * 1_000_000 / u128::from(measured.taken_us);
     let reused = measured
@@ -194,7 +194,7 @@ fn json(options: &Options, measured: &Measured) -> String {
     text
 }
 
-fn warnings(options: &Options, measured: &Measured) -> String {
+fn warnings(options: &WeighttpOptions, measured: &Measured) -> String {
     let mut text = String::new();
     if options.no_warnings {
         return text;
@@ -225,7 +225,7 @@ fn warnings(options: &Options, measured: &Measured) -> String {
 }
 
 /// The text of weighttp 0.4.
-fn text(options: &Options, measured: &Measured) -> String {
+fn text(options: &WeighttpOptions, measured: &Measured) -> String {
     let us = measured.taken_us;
     let per_s = |count: u64| u128::from(count) * 1_000_000 / u128::from(us);
     let [_, _, s2, s3, s4, s5] = measured.statuses;
@@ -266,9 +266,9 @@ mod tests {
     use super::*;
     use crate::getopt::tests::words;
 
-    fn options(line: &str) -> Options {
+    fn options(line: &str) -> WeighttpOptions {
         let words = words(line);
-        Options::parse(Form::Json, &words).expect(line)
+        WeighttpOptions::parse(Form::Json, &words).expect(line)
     }
 
     fn measured() -> Measured {

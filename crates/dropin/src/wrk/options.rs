@@ -25,7 +25,7 @@ pub enum Program {
 
 /// What a command line asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct WrkOptions {
     /// wrk2 also where wrk was called with one of its options.
     pub program: Program,
     /// Threads, each with its connections; not more than these.
@@ -59,7 +59,7 @@ pub struct Options {
 }
 
 /// The options of both tools: wrk takes those of wrk2 as well.
-pub fn table() -> Table<Options> {
+pub fn table() -> Table<WrkOptions> {
     Style::GetoptLong.table(vec![
         amount("-c --connections", &METRIC, |o| &mut o.connections),
         amount("-d --duration", &TIME_S, |o| &mut o.duration_s),
@@ -90,8 +90,12 @@ pub fn table() -> Table<Options> {
     ])
 }
 /// An option with an amount.
-fn amount(names: &'static str, units: &'static Units, place: Place<Options, u64>) -> Row<Options> {
-    reads(names, move |o: &mut Options, typed| {
+fn amount(
+    names: &'static str,
+    units: &'static Units,
+    place: Place<WrkOptions, u64>,
+) -> Row<WrkOptions> {
+    reads(names, move |o: &mut WrkOptions, typed| {
         *place(o) = o.amount(units, typed)?;
         Ok(())
     })
@@ -113,7 +117,7 @@ fn version(program: Program) -> String {
     format!("wrk {version} [brunt {brunt}] Copyright (C) 2012 Will Glozer\n")
 }
 
-impl Options {
+impl WrkOptions {
     /// Reads the words behind the program's name, which messages call `called`.
     ///
     /// # Errors
@@ -426,11 +430,11 @@ mod tests {
     use super::*;
     use crate::getopt::tests::words;
 
-    fn parse(program: Program, line: &str) -> Result<Options, Ending> {
-        Options::parse(program, "wrk", &words(line))
+    fn parse(program: Program, line: &str) -> Result<WrkOptions, Ending> {
+        WrkOptions::parse(program, "wrk", &words(line))
     }
 
-    fn good(program: Program, line: &str) -> Options {
+    fn good(program: Program, line: &str) -> WrkOptions {
         parse(program, line).expect(line)
     }
 

@@ -2,7 +2,7 @@
 
 use brunt_load::{ArrivalProcess, LoadModel, Plan, RequestSpec, Schedule};
 
-use super::{Options, Program};
+use super::{Program, WrkOptions};
 use crate::Ending;
 use crate::libraries::{SECOND_NS, at_least_1};
 use crate::request::{self, NoRequest};
@@ -17,7 +17,7 @@ const QUEUE_MOST: u64 = 64_000_000;
 /// # Errors
 ///
 /// There is no such load.
-pub fn plan(options: &Options) -> Result<Plan, Ending> {
+pub fn plan(options: &WrkOptions) -> Result<Plan, Ending> {
     let Some(target) = options.url.target() else {
         let (host, scheme) = (&options.url.host, &options.url.scheme);
         let reason = "Servname not supported for ai_socktype";
@@ -43,7 +43,7 @@ pub fn plan(options: &Options) -> Result<Plan, Ending> {
 }
 
 /// The request of the options.
-fn request(options: &Options) -> Result<RequestSpec, Ending> {
+fn request(options: &WrkOptions) -> Result<RequestSpec, Ending> {
     request::request("GET", &options.url.path, &headers(options), b"").map_err(|reason| {
         match reason {
             // In wrk's words.
@@ -60,7 +60,7 @@ fn nanoseconds(seconds: u64) -> u64 {
         .min(Schedule::DURATION_MAX_NS)
 }
 
-fn open_loop(options: &Options) -> Result<LoadModel, Ending> {
+fn open_loop(options: &WrkOptions) -> Result<LoadModel, Ending> {
     let rate_per_s = options.rate_per_s;
     let schedule = Schedule::constant_rate(ArrivalProcess::Constant, rate_per_s as f64, 0)
         .map_err(Ending::of_brunt)?;
@@ -74,7 +74,7 @@ fn open_loop(options: &Options) -> Result<LoadModel, Ending> {
 
 /// The header fields that were typed. What has no blank behind its colon is none; of two with one
 /// name the last counts.
-pub(super) fn typed_headers(options: &Options) -> Vec<(String, String)> {
+pub(super) fn typed_headers(options: &WrkOptions) -> Vec<(String, String)> {
     let mut headers: Vec<(String, String)> = Vec::new();
     for typed in &options.headers {
         let Some((name, value)) = typed
@@ -92,7 +92,7 @@ pub(super) fn typed_headers(options: &Options) -> Vec<(String, String)> {
 }
 
 /// The header fields of the request. The length is that of the body, which there is none of.
-pub(super) fn headers(options: &Options) -> Vec<(String, String)> {
+pub(super) fn headers(options: &WrkOptions) -> Vec<(String, String)> {
     let mut headers = typed_headers(options);
     headers.retain(|(name, _)| name != "Content-Length");
     if !headers.iter().any(|(name, _)| name == "Host") {
@@ -107,9 +107,9 @@ mod tests {
 
     use super::*;
 
-    fn options(words: &[&str]) -> Options {
+    fn options(words: &[&str]) -> WrkOptions {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        Options::parse(Program::Wrk, "wrk", &words).expect("good")
+        WrkOptions::parse(Program::Wrk, "wrk", &words).expect("good")
     }
 
     #[test]

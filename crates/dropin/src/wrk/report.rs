@@ -10,7 +10,7 @@ use brunt_record::{FailureKind, FailureScope, Histogram, Run, Series};
 use brunt_script::Distribution;
 
 use super::options::{BINARY, METRIC, TIME_S, column, time_us};
-use super::{Options, Program};
+use super::{Program, WrkOptions};
 use crate::Ending;
 use crate::ending::Cause;
 
@@ -21,7 +21,7 @@ const UNCORRECTED: &str =
 const RULE: &str = "----------------------------------------------------------\n";
 
 /// The two lines that are printed when the load begins.
-pub fn heading(options: &Options) -> String {
+pub fn heading(options: &WrkOptions) -> String {
     format!(
         "Running {} test @ {}\n  {} threads and {} connections\n",
         TIME_S.print(options.duration_s as f64, 0),
@@ -32,7 +32,7 @@ pub fn heading(options: &Options) -> String {
 }
 
 /// What is printed at the end.
-pub fn report(options: &Options, run: &Run) -> String {
+pub fn report(options: &WrkOptions, run: &Run) -> String {
     let mut text = format!(
         "  Thread Stats{:>6}{:>11}{:>8}{:>12}\n",
         "Avg", "Stdev", "Max", "+/- Stdev"
@@ -193,7 +193,7 @@ impl Counts {
 }
 
 /// How a run ends that cannot be prepared. Absent where wrk has no words for it.
-pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<Ending> {
+pub fn preparation_ending(options: &WrkOptions, error: &PrepareError) -> Option<Ending> {
     let (host, service) = (&options.url.host, options.url.service());
     let line = match Cause::of(error)? {
         Cause::Resolve(reason) => format!("unable to resolve {host}:{service} {reason}"),

@@ -10,7 +10,7 @@ use brunt_script::{Flavour, Outcome, Script, ScriptError, ScriptOptions, ScriptT
 
 use super::plan::typed_headers;
 use super::report::{Counts, of_us, per_thread};
-use super::{Options, Program};
+use super::{Program, WrkOptions};
 use crate::Ending;
 
 /// Longer texts do not stand for the requests of a script.
@@ -32,7 +32,7 @@ impl Scripted {
     ///
     /// It cannot be loaded, fails before the run, or its first request is none: nothing is run.
     pub fn load(
-        options: &Options,
+        options: &WrkOptions,
         plan: &mut Plan,
         load: impl FnOnce(&ScriptOptions) -> Result<Script, ScriptError>,
     ) -> Result<Option<Self>, Ending> {

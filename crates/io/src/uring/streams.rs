@@ -69,7 +69,7 @@ impl PayloadPart {
 }
 
 /// How a send ended.
-enum Outcome {
+enum SendOutcome {
     /// The kernel took so many bytes.
     Taken(u32),
     /// It took none, and could not wait any longer.
@@ -77,7 +77,7 @@ enum Outcome {
     Failed(i32),
 }
 
-impl Outcome {
+impl SendOutcome {
     fn of(result: i32) -> Self {
         match result {
             1.. => Self::Taken(result as u32),
@@ -267,10 +267,10 @@ impl UringTransport for Stream {
                 continue;
             }
             let slot = Slot(data as u32);
-            let taken = match Outcome::of(result) {
-                Outcome::Taken(count) => count,
-                Outcome::Again => 0,
-                Outcome::Failed(_) => continue,
+            let taken = match SendOutcome::of(result) {
+                SendOutcome::Taken(count) => count,
+                SendOutcome::Again => 0,
+                SendOutcome::Failed(_) => continue,
             };
             if uring.is_current(data) {
                 let sends = &mut uring.slots[slot.0 as usize].sends;
@@ -410,10 +410,10 @@ impl Uring {
 
     /// What the failure of a silent send, which was reported as sent, means to the caller.
     fn silent_send_failed(&mut self, slot: Slot, result: i32) -> Option<Event> {
-        match Outcome::of(result) {
+        match SendOutcome::of(result) {
             // The rest is being sent.
-            Outcome::Taken(_) | Outcome::Again => None,
-            Outcome::Failed(errno) => {
+            SendOutcome::Taken(_) | SendOutcome::Again => None,
+            SendOutcome::Failed(errno) => {
                 self.send_failed(slot, Event::ReceiveFailed(slot, errno), errno)
             }
         }
@@ -437,10 +437,10 @@ impl Uring {
     fn send_completed(&mut self, slot: Slot, result: i32) -> Option<Event> {
         let sends = &mut self.slots[slot.0 as usize].sends;
         sends.is_queued = false;
-        let taken = match Outcome::of(result) {
-            Outcome::Taken(count) => count,
-            Outcome::Again => 0,
-            Outcome::Failed(errno) => {
+        let taken = match SendOutcome::of(result) {
+            SendOutcome::Taken(count) => count,
+            SendOutcome::Again => 0,
+            SendOutcome::Failed(errno) => {
                 sends.is_resuming = false;
                 let event = match sends.outgoing.take() {
                     Some(outgoing) => {

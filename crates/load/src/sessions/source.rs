@@ -25,7 +25,7 @@ pub struct LoggedSteps(Arc<Steps>);
 
 #[derive(Debug, Default)]
 struct Steps {
-    steps: Vec<Step>,
+    steps: Vec<SessionStep>,
     /// Where the steps of each session end.
     ends: Vec<u32>,
     /// Requests of the largest step.
@@ -33,7 +33,7 @@ struct Steps {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct SessionStep {
     pause_ns: u64,
     /// The number of the first of its requests, which follow each other.
     first: u32,
@@ -52,7 +52,7 @@ impl LoggedSteps {
             for burst in &session.bursts {
                 let mut add = |pause_ns, requests| {
                     if requests > 0 {
-                        all.steps.push(Step {
+                        all.steps.push(SessionStep {
                             pause_ns,
                             first,
                             requests,
@@ -80,7 +80,7 @@ impl LoggedSteps {
         self.0.requests_max
     }
 
-    fn step(&self, session: u64, step: u32) -> Option<Step> {
+    fn step(&self, session: u64, step: u32) -> Option<SessionStep> {
         let all = &self.0;
         let session = (session % self.sessions()) as usize;
         let begin = match session {

@@ -51,7 +51,7 @@ pub enum RespError {
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Step {
+enum RespStep {
     /// The byte that says of which type the next value is.
     #[default]
     Type,
@@ -85,7 +85,7 @@ pub(super) struct RespReader {
     streamed: u8,
     /// Bytes of a line so far.
     line_bytes: u32,
-    step: Step,
+    step: RespStep,
     /// The type of the value whose length is being read.
     kind: u8,
     /// How the length begins.
@@ -120,46 +120,46 @@ impl RespReader {
         while let Some(&byte) = bytes.get(at) {
             at += 1;
             let is_complete = match self.step {
-                Step::Type => self.begin(byte)?,
-                Step::Line => {
+                RespStep::Type => self.begin(byte)?,
+                RespStep::Line => {
                     let rest = &bytes[at - 1..];
                     let taken = self.take_line(rest)?;
                     at += taken - 1;
-                    self.step == Step::Type && self.is_complete()
+                    self.step == RespStep::Type && self.is_complete()
                 }
-                Step::Length => {
+                RespStep::Length => {
                     self.take_digit(byte)?;
                     false
                 }
-                Step::LengthEnd => {
+                RespStep::LengthEnd => {
                     expect(byte, b'\n')?;
                     self.length_is_known()?
                 }
-                Step::String => {
+                RespStep::String => {
                     let left = bytes.len() - (at - 1);
                     let taken = usize::try_from(self.number).map_or(left, |all| all.min(left));
                     self.number -= taken as u64;
                     at += taken - 1;
                     if self.number == 0 {
-                        self.step = Step::EndCr;
+                        self.step = RespStep::EndCr;
                     }
                     false
                 }
-                Step::EndCr => {
+                RespStep::EndCr => {
                     expect(byte, b'\r')?;
-                    self.step = Step::EndLf;
+                    self.step = RespStep::EndLf;
                     false
                 }
-                Step::EndLf => {
+                RespStep::EndLf => {
                     expect(byte, b'\n')?;
                     self.step = if self.is_in_parts {
-                        Step::Part
+                        RespStep::Part
                     } else {
-                        Step::Type
+                        RespStep::Type
                     };
                     !self.is_in_parts && self.is_complete()
                 }
-                Step::Part => {
+                RespStep::Part => {
                     if byte != b';' {
                         return Err(RespError::Type(byte));
                     }
@@ -182,7 +182,7 @@ impl RespReader {
     /// How many of the bytes that come next nobody needs to see.
     pub(super) fn unread_bytes(&self) -> u64 {
         match self.step {
-            Step::String => self.number.saturating_sub(1),
+            RespStep::String => self.number.saturating_sub(1),
             _ => 0,
         }
     }
@@ -212,7 +212,7 @@ impl RespReader {
                 }
                 self.streamed = outside;
                 self.values_left = self.outside[usize::from(outside)];
-                self.step = Step::EndCr;
+                self.step = RespStep::EndCr;
                 return Ok(false);
             }
             b'>' if !is_message => return Err(RespError::Place),
@@ -227,7 +227,7 @@ impl RespReader {
             b'+' | b'-' | b':' | b'_' | b',' | b'#' | b'(' => {
                 self.line_bytes = 0;
                 self.is_behind_cr = false;
-                self.step = Step::Line;
+                self.step = RespStep::Line;
             }
             b'$' | b'!' | b'=' | b'*' | b'%' | b'~' | b'>' => self.begin_length(kind),
             _ => return Err(RespError::Type(kind)),
@@ -240,7 +240,7 @@ impl RespReader {
         self.number = 0;
         self.line_bytes = 0;
         self.sign = Sign::None;
-        self.step = Step::Length;
+        self.step = RespStep::Length;
     }
 
     fn is_complete(&self) -> bool {
@@ -261,7 +261,7 @@ impl RespReader {
             Some(at) if at > 0 && bytes[at - 1] != b'\r' => {
                 return Err(RespError::LineEnd(b'\n'));
             }
-            Some(_) => self.step = Step::Type,
+            Some(_) => self.step = RespStep::Type,
             None => self.is_behind_cr = bytes.last() == Some(&b'\r'),
         }
         Ok(taken)
@@ -285,7 +285,7 @@ impl RespReader {
             }
             (b'-', Sign::None) => self.sign = Sign::Minus,
             (b'?', Sign::None) => self.sign = Sign::Unknown,
-            (b'\r', Sign::Digit | Sign::Minus | Sign::Unknown) => self.step = Step::LengthEnd,
+            (b'\r', Sign::Digit | Sign::Minus | Sign::Unknown) => self.step = RespStep::LengthEnd,
             _ => return Err(RespError::Length),
         }
         Ok(())
@@ -293,13 +293,13 @@ impl RespReader {
 
     /// The line of a length is complete. Gives whether the message is.
     fn length_is_known(&mut self) -> Result<bool, RespError> {
-        self.step = Step::Type;
+        self.step = RespStep::Type;
         match (self.sign, self.kind) {
             // Null, of RESP2.
             (Sign::Minus, b'$' | b'*') if self.number == 1 => Ok(self.is_complete()),
             (Sign::Unknown, b'$') => {
                 self.is_in_parts = true;
-                self.step = Step::Part;
+                self.step = RespStep::Part;
                 Ok(false)
             }
             (Sign::Unknown, b'*' | b'~' | b'%') => {
@@ -315,8 +315,8 @@ impl RespReader {
             }
             (Sign::Digit, b'$' | b'!' | b'=' | b';') => {
                 self.step = match self.number {
-                    0 => Step::EndCr,
-                    _ => Step::String,
+                    0 => RespStep::EndCr,
+                    _ => RespStep::String,
                 };
                 Ok(false)
             }

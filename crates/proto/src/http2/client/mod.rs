@@ -7,7 +7,7 @@ mod tests;
 
 use thiserror::Error;
 
-use self::streams::{Stream, Streams};
+use self::streams::{Http2Stream, Streams};
 use super::frame::{
     self, ErrorCode, FrameHeader, HEADER_BYTES, Kind, PAYLOAD_BYTES, PREFACE, STREAM_MAX, Setting,
     WINDOW_BYTES, flags,
@@ -530,7 +530,7 @@ impl Client {
     /// Takes a stream out of its place, and its bytes out of those pending. Inlined: a reply needs
     /// but some fields of the stream, which is long to copy.
     #[inline(always)]
-    fn take(&mut self, place: u32) -> Option<Stream> {
+    fn take(&mut self, place: u32) -> Option<Http2Stream> {
         let stream = self.streams.remove(place)?;
         self.pending_bytes -= stream.reply.bytes();
         self.sending -= u32::from(stream.is_sending);
@@ -616,7 +616,7 @@ impl Client {
         let id = self.next_stream;
         self.next_stream += 2;
         self.table.write_head(template, id, out);
-        let mut stream = Stream::new(
+        let mut stream = Http2Stream::new(
             id,
             self.initial_window_bytes as i32,
             self.settings.stream_window_bytes,

@@ -4,7 +4,7 @@ use crate::fields::reply::ReplyState;
 use crate::http2::frame::WINDOW_BYTES_MAX;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stream {
+pub(super) struct Http2Stream {
     /// Its identifier; 0: the place is free.
     pub(super) id: u32,
     /// The number of its request among the templates.
@@ -22,7 +22,7 @@ pub(super) struct Stream {
     pub(super) reply: ReplyState,
 }
 
-impl Stream {
+impl Http2Stream {
     const FREE: Self = Self {
         id: 0,
         request: 0,
@@ -52,7 +52,7 @@ const NONE: u32 = u32::MAX;
 /// depth; each operation takes constant time on average, whatever the order of replies.
 #[derive(Debug)]
 pub(super) struct Streams {
-    places: Vec<Stream>,
+    places: Vec<Http2Stream>,
     /// The place freed last.
     free: u32,
     in_flight: u32,
@@ -85,7 +85,7 @@ impl Streams {
 
     /// Puts a stream in a free place.
     #[inline]
-    pub(super) fn insert(&mut self, stream: Stream) -> u32 {
+    pub(super) fn insert(&mut self, stream: Http2Stream) -> u32 {
         self.in_flight += 1;
         let place = self.free;
         if let Some(free) = self.places.get_mut(place as usize) {
@@ -105,7 +105,7 @@ impl Streams {
     }
 
     #[inline]
-    pub(super) fn remove(&mut self, place: u32) -> Option<Stream> {
+    pub(super) fn remove(&mut self, place: u32) -> Option<Http2Stream> {
         let stream = *self.get(place)?;
         self.leave(stream.id);
         // The rest is written when the place is taken again.
@@ -119,7 +119,7 @@ impl Streams {
 
     /// Takes any stream out, with its place, once the connection is lost: places are not given out
     /// again, and no stream is found any more.
-    pub(super) fn abandon(&mut self) -> Option<(u32, Stream)> {
+    pub(super) fn abandon(&mut self) -> Option<(u32, Http2Stream)> {
         self.index = Vec::new();
         self.free = NONE;
         self.latest = NONE;
@@ -134,14 +134,14 @@ impl Streams {
 
     /// The stream at a place; `None` where it is free.
     #[inline]
-    pub(super) fn get(&self, place: u32) -> Option<&Stream> {
+    pub(super) fn get(&self, place: u32) -> Option<&Http2Stream> {
         self.places
             .get(place as usize)
             .filter(|stream| stream.id != 0)
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, place: u32) -> Option<&mut Stream> {
+    pub(super) fn get_mut(&mut self, place: u32) -> Option<&mut Http2Stream> {
         self.places
             .get_mut(place as usize)
             .filter(|stream| stream.id != 0)
@@ -149,7 +149,7 @@ impl Streams {
 
     /// The stream with this identifier and its place, if it is in flight. `id` is not 0.
     #[inline]
-    pub(super) fn find(&mut self, id: u32) -> Option<(u32, &mut Stream)> {
+    pub(super) fn find(&mut self, id: u32) -> Option<(u32, &mut Http2Stream)> {
         let is_latest = self
             .places
             .get(self.latest as usize)
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn places_are_used_again() {
         let mut streams = Streams::new();
-        let stream = |id| Stream::new(id, 0, 0);
+        let stream = |id| Http2Stream::new(id, 0, 0);
         assert_eq!(streams.insert(stream(1)), 0);
         assert_eq!(streams.insert(stream(3)), 1);
         assert_eq!(streams.remove(0).map(|stream| stream.id), Some(1));
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn windows_have_bounds() {
         let mut streams = Streams::new();
-        streams.insert(Stream::new(1, -5, 0));
+        streams.insert(Http2Stream::new(1, -5, 0));
         assert!(streams.widen(i64::from(WINDOW_BYTES_MAX)));
         assert!(!streams.widen(6));
         assert!(streams.widen(-i64::from(WINDOW_BYTES_MAX)));
@@ -314,7 +314,7 @@ mod tests {
             let mut next_id = 1;
             for (inserts, which) in steps {
                 if model.len() < depth && (inserts || model.is_empty()) {
-                    let place = streams.insert(Stream::new(next_id, 0, 0));
+                    let place = streams.insert(Http2Stream::new(next_id, 0, 0));
                     prop_assert!((place as usize) < depth);
                     prop_assert!(!model.values().any(|taken| *taken == place));
                     model.insert(next_id, place);
