@@ -419,8 +419,8 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "N", default_value = "100k", value_parser = whole_u32)]
     pub(crate) connections_max: NonZeroU32,
     /// Close a connection after this time without progress, of its client or of an answer: idle,
-    /// with half a head, or not reading. A body or a message has to come at 500 bytes per second,
-    /// on average over this time. An answer that is due later is waited for; 0: no limit
+    /// with half a head, or not reading; over HTTP/3, without packets. An answer that is due later
+    /// is waited for; 0: no limit
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::duration_ns)]
     pub(crate) idle_timeout: u64,
     /// Bytes of input that may wait in memory, all connections together: half of them shared
@@ -502,12 +502,11 @@ fn serve_routes() -> String {
 pub(crate) struct ServeTcpArguments {
     /// Serve raw TCP on a second address, counted in /counters as `tcp`: echo and echo=FRAMING
     /// send back what they read, at once or message by message; sink and sink=FRAMING throw it
-    /// away; source and source=RATE send without end, or RATE bytes per second on each connection;
-    /// reply=FRAMING:REPLY answers each message with a text (escapes as \r\n), or, where REPLY is
-    /// a number (10, 64k), with so many letters, framed as the messages are. FRAMING: line,
-    /// delim=BYTES, fixed=N, len8, len16be, len16le, len24be, len24le, len32be, len32le with
-    /// @OFFSET and +N or -N, marker=BYTES*N, until-close. --threads are of this address then; HTTP
-    /// has one more
+    /// away; source sends without end; reply=FRAMING:REPLY answers each message with a text
+    /// (escapes as \r\n), or, where REPLY is a number (10, 64k), with so many letters, framed as
+    /// the messages are. FRAMING: line, delim=BYTES, fixed=N, len8, len16be, len16le, len24be,
+    /// len24le, len32be, len32le with @OFFSET and +N or -N, marker=BYTES*N, until-close. --threads
+    /// are of this address then; HTTP has one more
     #[arg(long, value_name = "WHAT", value_parser = str::parse::<TcpService>)]
     pub(crate) tcp: Option<TcpService>,
     /// Where to serve it: an address, or the path of a Unix socket (with a slash in it)
@@ -521,7 +520,7 @@ pub(crate) struct ServeTcpArguments {
     /// Answer so long after the message was noticed. With echo and reply=
     #[arg(long, value_name = "TIME", value_parser = units::duration_ns, requires = "tcp")]
     pub(crate) tcp_delay: Option<u64>,
-    /// Neither answer, send as a source nor read as a sink in the first SILENCE of every PERIOD
+    /// Neither read nor send in the first SILENCE of every PERIOD
     #[arg(long, value_name = "SILENCE/PERIOD", value_parser = str::parse::<Stall>,
           requires = "tcp")]
     pub(crate) tcp_stall: Option<Stall>,

@@ -32,11 +32,8 @@ impl<K> Timers<K> {
     /// Adds a deadline.
     pub fn push(&mut self, at_ns: u64, key: K) {
         self.pushes += 1;
-        self.heap.push(Reverse(Timer {
-            at_ns,
-            order: self.pushes,
-            key,
-        }));
+        let order = self.pushes;
+        self.heap.push(Reverse(Timer { at_ns, order, key }));
     }
 
     /// The earliest deadline.

@@ -84,13 +84,11 @@ impl NameRecord {
 pub fn merge_names(names: &mut Vec<NameRecord>, others: Vec<NameRecord>) {
     if names.is_empty() {
         *names = others;
-        return;
-    }
-    if others.iter().all(|other| other.name.is_empty()) {
+    } else if others.iter().all(|other| other.name.is_empty()) {
         merge_alike(names, &others);
-        return;
+    } else {
+        merge_by_name(names, others);
     }
-    merge_by_name(names, others);
 }
 
 /// Adds records with the same places.

@@ -147,6 +147,27 @@ pub(crate) enum Says {
     Link,
 }
 
+impl Says {
+    /// Gives `put` the fields of such a head in HTTP/2 and HTTP/3.
+    pub(crate) fn fields(self, status: u16, mut put: impl FnMut(&[u8], &[u8])) {
+        let mut digits = itoa::Buffer::new();
+        put(b":status", digits.format(status).as_bytes());
+        match self {
+            Self::Nothing => {}
+            Self::Length(bytes) => put(b"content-length", digits.format(bytes).as_bytes()),
+            Self::RetryLater => {
+                put(b"content-length", b"0");
+                put(b"retry-after", b"1");
+            }
+            Self::Trailer => put(b"trailer", TRAILER),
+            Self::Link => put(b"link", b"</style.css>; rel=preload"),
+        }
+    }
+}
+
+/// The trailer field of `/chunked`, which has the length of the body.
+pub(crate) const TRAILER: &[u8] = b"brunt-length";
+
 /// Status and fields of the interim reply with this number.
 pub(crate) fn interim(number: u16) -> (u16, Says) {
     match number % 2 {

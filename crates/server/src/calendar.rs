@@ -1,9 +1,6 @@
 //! By which connections are found that have been idle for too long, without looking at all of them
 //! in each turn.
 
-/// Bytes per second that a body or a message must come at, on average over the idle time-out, to
-/// keep its connection open.
-const RATE_BYTES_PER_S_MIN: u64 = 500;
 /// Parts of the idle time-out that have a page each.
 const IDLE_PARTS: u64 = 8;
 
@@ -12,8 +9,6 @@ const IDLE_PARTS: u64 = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Calendar {
     timeout_ns: Option<u64>,
-    /// Bytes of something incomplete that are progress.
-    fast_bytes: u64,
     page: u16,
     turns_ns: u64,
 }
@@ -21,13 +16,8 @@ pub(crate) struct Calendar {
 impl Calendar {
     /// The calendar of a time-out of so many nanoseconds; absent: none.
     pub(crate) fn new(timeout_ns: Option<u64>) -> Self {
-        let fast_bytes = timeout_ns.map_or(0, |ns| {
-            let bytes = u128::from(ns) * u128::from(RATE_BYTES_PER_S_MIN) / 1_000_000_000;
-            u64::try_from(bytes).unwrap_or(u64::MAX).max(1)
-        });
         Self {
             timeout_ns,
-            fast_bytes,
             ..Self::default()
         }
     }
@@ -48,17 +38,6 @@ impl Calendar {
         self.turns_ns = now_ns.saturating_add((timeout_ns / IDLE_PARTS).max(1));
         self.page = self.page.wrapping_add(1);
         true
-    }
-
-    /// Adds `bytes` that came, and completed nothing, to those that came before since the
-    /// connection got on; whether they are enough to be progress.
-    pub(crate) fn is_fast(&self, trickled_bytes: &mut u64, bytes: u64) -> bool {
-        *trickled_bytes = trickled_bytes.saturating_add(bytes);
-        let is_fast = *trickled_bytes >= self.fast_bytes;
-        if is_fast {
-            *trickled_bytes = 0;
-        }
-        is_fast
     }
 
     /// Whether a connection that got on last on `page` has been idle for too long.
@@ -84,15 +63,5 @@ mod tests {
         assert!(calendar.turns(900));
         assert!(calendar.is_idle(page));
         assert!(!Calendar::new(None).turns(u64::MAX));
-    }
-
-    #[test]
-    fn enough_bytes_are_progress() {
-        let calendar = Calendar::new(Some(2_000_000_000));
-        let mut trickled_bytes = 0;
-        assert!(!calendar.is_fast(&mut trickled_bytes, 999));
-        assert!(calendar.is_fast(&mut trickled_bytes, 1));
-        assert!(!calendar.is_fast(&mut trickled_bytes, 999));
-        assert!(Calendar::new(None).is_fast(&mut 0, 1));
     }
 }

@@ -59,8 +59,6 @@ pub(crate) struct Work {
     /// When a request in the input was noticed: at the latest input or, if that was later, at the
     /// latest part of a reply before it.
     pub(crate) noticed_ns: u64,
-    /// Bytes that came since it got on, and completed nothing.
-    pub(crate) trickled_bytes: u64,
     pub(crate) input: Input,
 }
 
@@ -130,8 +128,6 @@ pub(crate) struct Http2 {
     /// known of its streams.
     pub(crate) pending_hold: Hold,
     pub(crate) streams_hold: Hold,
-    /// Bytes that came since it got on, and completed nothing.
-    pub(crate) trickled_bytes: u64,
     /// When the worker is to come back.
     pub(crate) wake_ns: Option<u64>,
     /// When the connection is closed at the latest, once it has nothing more to do but send.
@@ -147,7 +143,6 @@ impl Http2 {
             pending: Batch::default(),
             pending_hold: Hold::default(),
             streams_hold: Hold::default(),
-            trickled_bytes: 0,
             wake_ns: None,
             closes_ns: None,
         }

@@ -18,10 +18,7 @@ impl Count {
 
     /// Takes back what was added before; same rule.
     pub(crate) fn subtract(&self, count: u64) {
-        self.0.store(
-            self.0.load(Ordering::Relaxed).wrapping_sub(count),
-            Ordering::Release,
-        );
+        self.add(count.wrapping_neg());
     }
 
     /// Raises it to `value` if it is below; same rule.
@@ -97,7 +94,7 @@ macro_rules! counters {
             /// TLS handshakes that failed; their connections are not among those accepted.
             pub handshakes_failed: u64,
             /// Connections closed because neither their client nor an answer to it got on for the
-            /// idle time-out, or a body or a message came too slowly.
+            /// idle time-out.
             pub connections_timed_out: u64,
             /// Connections closed because too much of their input was waiting, or of their output,
             /// or a message was too long to be kept.

@@ -53,8 +53,8 @@ impl Drift {
 }
 
 /// When the server stalls: in the first part of every period. Periods are counted from the start of
-/// the process, so that all connections have one silence. Over raw TCP, nothing is answered then,
-/// sent as a source or read as a sink; typed as `SILENCE/PERIOD`.
+/// the process, so that all connections have one silence. Over raw TCP, nothing is read or sent
+/// then; typed as `SILENCE/PERIOD`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     /// The first part, nanoseconds, up to the period.

@@ -207,7 +207,7 @@ fn path(target: &str) -> &str {
 }
 
 /// A number of digits only, so that neither a sign nor a blank passes.
-fn count(text: &str) -> Option<u64> {
+pub(crate) fn count(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if digits { text.parse().ok() } else { None }
 }

@@ -64,10 +64,9 @@ pub struct ServeOptions {
     /// an instant are sent at it to about a microsecond, and each worker uses a whole CPU.
     pub spin: bool,
     /// How long a connection may stay open without progress of its client or of an answer,
-    /// nanoseconds: idle, with half a head, or with an answer that nobody reads. The body of a
-    /// request and a message are progress while they come at 500 bytes per second, on average over
-    /// this time, and when they are complete. An answer that is to come at a later instant does not
-    /// count as idle. Absent: for good.
+    /// nanoseconds: idle, with half a head, or with an answer that nobody reads. Every byte of a
+    /// body or a message is progress. An answer that is to come at a later instant does not count
+    /// as idle. Over HTTP/3, how long no packet comes. Absent: for good.
     pub idle_timeout_ns: Option<u64>,
     /// Input that may wait in memory, all connections together, bytes: half heads, and what comes
     /// behind a request that is not answered yet. Half of it is shared evenly. A connection that

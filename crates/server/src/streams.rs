@@ -58,8 +58,6 @@ pub(crate) struct StreamTable<N, I, O> {
     wakes: Wakes<N>,
     /// Bytes of memory that they keep beside themselves.
     kept_bytes: usize,
-    /// Requests that are still coming.
-    incoming_count: usize,
 }
 
 impl<N, I, O> Default for StreamTable<N, I, O> {
@@ -69,7 +67,6 @@ impl<N, I, O> Default for StreamTable<N, I, O> {
             ready: VecDeque::new(),
             wakes: Wakes::default(),
             kept_bytes: 0,
-            incoming_count: 0,
         }
     }
 }
@@ -89,11 +86,6 @@ impl<N: Copy + Ord, I, O> StreamTable<N, I, O> {
 
     pub(crate) fn kept_bytes(&self) -> usize {
         self.kept_bytes
-    }
-
-    /// Whether a request is still coming.
-    pub(crate) fn has_incoming(&self) -> bool {
-        self.incoming_count > 0
     }
 
     /// When the next stream wants to go on, if it waits for nothing else.
@@ -127,8 +119,6 @@ impl<N: Copy + Ord, I, O> StreamTable<N, I, O> {
             is_ready: false,
             wake_ns: None,
         });
-        self.incoming_count -= usize::from(matches!(stream.state, StreamState::Incoming(_)));
-        self.incoming_count += usize::from(matches!(state, StreamState::Incoming(_)));
         self.kept_bytes -= std::mem::take(&mut stream.kept_bytes);
         if let StreamState::Waiting { at_ns } = state {
             self.wakes.plan(number, &mut stream.wake_ns, Some(at_ns));
@@ -211,7 +201,6 @@ impl<N: Copy + Ord, I, O> StreamTable<N, I, O> {
     pub(crate) fn end(&mut self, number: N) -> Option<bool> {
         let mut stream = self.by_number.remove(&number)?;
         self.kept_bytes -= stream.kept_bytes;
-        self.incoming_count -= usize::from(matches!(stream.state, StreamState::Incoming(_)));
         if stream.is_ready {
             self.ready.retain(|other| *other != number);
         }

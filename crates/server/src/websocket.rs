@@ -90,11 +90,6 @@ impl WebSocketSession {
         self.sending.is_some()
     }
 
-    /// Whether a message, or a frame, is incomplete.
-    pub(crate) fn is_in_message(&self) -> bool {
-        self.reader.is_in_message() || self.reader.pending_bytes() > 0
-    }
-
     /// Goes on with `input`, whose frames are answered in `batch`. Also gives how much of the input
     /// was taken.
     pub(crate) fn advance(
@@ -320,18 +315,13 @@ impl WebSocketSession {
                 pattern::write_pattern(batch.bytes(), from, sending.position);
             }
         }
-        self.sent(batch);
-        (self.then == Then::Cut).then_some(Step::End(After::Close))
-    }
-
-    /// A message is written to its end.
-    fn sent(&mut self, batch: &mut Batch) {
         self.sending = None;
         self.forget();
         if self.then == Then::Close {
             self.then = Then::ReadOn;
             self.close(Some(CloseCode::NORMAL), batch);
         }
+        (self.then == Then::Cut).then_some(Step::End(After::Close))
     }
 
     /// Nothing follows on this connection but what its client still sends.

@@ -86,7 +86,6 @@ fn both_sides_count_the_same(kind: Kind) {
     for (service, sends, receives) in [
         ("sink", true, false),
         ("source", false, true),
-        ("source=30m", false, true),
         ("echo", true, true),
     ] {
         let server = server(service, None);

@@ -8,7 +8,7 @@ use brunt_proto::http1::{ChunkedReader, ReplyError};
 use httparse::Status;
 
 use crate::answer::After;
-use crate::route::{Method, Route};
+use crate::route::{self, Method, Route};
 
 /// The largest request head, bytes.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -99,14 +99,10 @@ impl RequestReader {
         let mut taken = 0;
         let mut head_is_new = false;
         if self.body.is_none() {
-            taken = empty_lines(input);
-            if taken > 0 {
-                self.looked_at = 0;
-            }
-            let Some((request, length)) = self.read_head(&input[taken..], known)? else {
-                return Ok((taken, RequestFound::Incomplete));
+            let Some((request, length)) = self.read_head(input, known)? else {
+                return Ok((0, RequestFound::Incomplete));
             };
-            taken += length;
+            taken = length;
             if request.body == Body::Length(0) {
                 return Ok((taken, RequestFound::Request(request)));
             }
@@ -190,19 +186,8 @@ impl KnownHead {
     }
 }
 
-/// Empty lines before a request line are skipped (RFC 9112 section 2.2).
-fn empty_lines(input: &[u8]) -> usize {
-    let mut at = 0;
-    loop {
-        match &input[at..] {
-            [b'\n', ..] => at += 1,
-            [b'\r', b'\n', ..] => at += 2,
-            _ => return at,
-        }
-    }
-}
-
-/// Reads a whole head, or nothing of it.
+/// Reads a whole head, or nothing of it. `httparse` skips the empty lines before it (RFC 9112
+/// section 2.2).
 fn read_head(input: &[u8]) -> Result<Option<(Request, usize)>, Malformed> {
     let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
     let mut head = httparse::Request::new(&mut []);
@@ -287,13 +272,7 @@ impl Framing {
 
 /// Digits only (RFC 9110 section 8.6).
 pub(crate) fn content_length(value: &[u8]) -> Option<u64> {
-    if value.is_empty() {
-        return None;
-    }
-    value.iter().try_fold(0_u64, |length, byte| {
-        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
-        length.checked_mul(10)?.checked_add(digit)
-    })
+    route::count(std::str::from_utf8(value).ok()?)
 }
 
 /// How the end of a request's body is found (RFC 9112 section 6).

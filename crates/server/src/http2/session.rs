@@ -273,11 +273,8 @@ impl Http2Session {
     ) -> Frame<()> {
         on_connection(header)?;
         if header.has(flags::ACK) {
-            return if payload.is_empty() {
-                Ok(())
-            } else {
-                Err(ErrorCode::FrameSizeError)
-            };
+            let is_empty = payload.is_empty();
+            return is_empty.then_some(()).ok_or(ErrorCode::FrameSizeError);
         }
         // However many there are, the streams are visited once: the last one counts.
         let mut initial_window = None;
@@ -622,11 +619,10 @@ fn continued(first: FrameHeader, mut rest: &[u8]) -> Frame<Option<Continued>> {
 
 /// A frame about the connection as a whole.
 fn on_connection(header: FrameHeader) -> Frame<()> {
-    if header.stream == 0 {
-        Ok(())
-    } else {
-        Err(ErrorCode::ProtocolError)
-    }
+    let is_of_connection = header.stream == 0;
+    is_of_connection
+        .then_some(())
+        .ok_or(ErrorCode::ProtocolError)
 }
 
 /// Appends the null answer; nothing is left of its stream.

@@ -56,6 +56,13 @@ impl Default for Http2Streams {
     }
 }
 
+/// Widens a window, up to the largest one.
+fn widen(window_bytes: &mut WindowBytes, more_bytes: i64) -> Result<(), ErrorCode> {
+    *window_bytes += more_bytes;
+    let is_allowed = *window_bytes <= WINDOW_MAX;
+    is_allowed.then_some(()).ok_or(ErrorCode::FlowControlError)
+}
+
 /// Whether a stream with this window sends more of a body.
 fn resumes(stream: &Http2Stream) -> bool {
     stream.out > 0 && matches!(stream.state, StreamState::Body(_))
@@ -86,11 +93,7 @@ impl Http2Streams {
 
     /// The client takes more on all streams together.
     pub(super) fn widen(&mut self, bytes: u32) -> Result<(), ErrorCode> {
-        self.window_bytes += i64::from(bytes);
-        if self.window_bytes > WINDOW_MAX {
-            return Err(ErrorCode::FlowControlError);
-        }
-        Ok(())
+        widen(&mut self.window_bytes, i64::from(bytes))
     }
 
     /// The client takes more on one stream.
@@ -98,10 +101,7 @@ impl Http2Streams {
         let Some(stream) = self.all.get(id) else {
             return Ok(());
         };
-        stream.out += i64::from(bytes);
-        if stream.out > WINDOW_MAX {
-            return Err(ErrorCode::FlowControlError);
-        }
+        widen(&mut stream.out, i64::from(bytes))?;
         if resumes(stream) {
             self.all.go_on(id);
         }
@@ -113,10 +113,7 @@ impl Http2Streams {
         let more = i64::from(bytes) - self.initial_window_bytes;
         self.initial_window_bytes = i64::from(bytes);
         self.all.visit(|stream| {
-            stream.out += more;
-            if stream.out > WINDOW_MAX {
-                return Err(ErrorCode::FlowControlError);
-            }
+            widen(&mut stream.out, more)?;
             Ok(resumes(stream))
         })
     }

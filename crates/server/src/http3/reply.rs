@@ -3,7 +3,7 @@
 use brunt_proto::http3::frame::{self, Kind};
 use brunt_proto::http3::qpack::encode_field;
 
-use crate::answer::Says;
+use crate::answer::{Says, TRAILER};
 
 /// The null answer: HEADERS with `:status: 200` and `content-length: 0`, both from the static table
 /// (RFC 9204 appendix A).
@@ -16,17 +16,7 @@ pub(super) fn write_null(out: &mut Vec<u8>) {
 /// Appends a reply's head.
 pub(super) fn write_head(out: &mut Vec<u8>, status: u16, says: Says) {
     frame::write_head(out, |out| {
-        put_number(out, b":status", u64::from(status));
-        match says {
-            Says::Nothing => {}
-            Says::Length(bytes) => put_number(out, b"content-length", bytes),
-            Says::RetryLater => {
-                put_number(out, b"content-length", 0);
-                put_number(out, b"retry-after", 1);
-            }
-            Says::Trailer => encode_field(out, b"trailer", b"brunt-length", false),
-            Says::Link => encode_field(out, b"link", b"</style.css>; rel=preload", false),
-        }
+        says.fields(status, |name, value| encode_field(out, name, value, false));
     });
 }
 
@@ -37,12 +27,10 @@ pub(super) fn write_data_header(out: &mut Vec<u8>, bytes: u64) {
 
 /// Appends the trailers of `/chunked`.
 pub(super) fn write_trailers(out: &mut Vec<u8>, bytes: u64) {
-    frame::write_head(out, |out| put_number(out, b"brunt-length", bytes));
-}
-
-fn put_number(out: &mut Vec<u8>, name: &[u8], number: u64) {
-    let mut digits = itoa::Buffer::new();
-    encode_field(out, name, digits.format(number).as_bytes(), false);
+    let length = bytes.to_string();
+    frame::write_head(out, |out| {
+        encode_field(out, TRAILER, length.as_bytes(), false)
+    });
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use brunt_proto::http3::{
 use brunt_proto::quic::Lost;
 
 use super::reply;
-use super::streams::{Http3Progress, Http3Streams, Outgoing};
+use super::streams::{Http3Streams, Outgoing};
 use crate::answer::{After, Answer, Context, FinalReply, Says, answer_to, interim};
 use crate::batch::{Hold, Room};
 use crate::counters::WorkerCounters;
@@ -40,7 +40,6 @@ struct Leaving {
 #[derive(Debug, Default)]
 pub(super) struct Http3Session {
     streams: Http3Streams,
-    progress: Http3Progress,
     /// Streams that the client opened.
     opened: u64,
     /// What is held of the room for input by heads that are not complete.
@@ -77,8 +76,7 @@ impl Http3Session {
         }
         self.hold.correct(self.streams.kept_bytes());
         let (now_ns, counters) = (turn.now_ns, turn.context.counters);
-        self.streams
-            .advance(now_ns, turn.connection, &mut self.progress, counters);
+        self.streams.advance(now_ns, turn.connection, counters);
         if self.streams.is_empty()
             && let Some(leaving) = &mut self.leaving
         {
@@ -103,16 +101,6 @@ impl Http3Session {
     /// Whether its handshake is not complete.
     pub(super) fn is_handshaking(&self) -> bool {
         !self.is_ready && !self.is_over
-    }
-
-    /// Whether an answer goes on at an instant that is still to come: the client has to wait.
-    pub(super) fn waits_for_its_time(&self) -> bool {
-        self.streams.wake_ns().is_some()
-    }
-
-    /// How it got on since this was last asked.
-    pub(super) fn take_progress(&mut self) -> Http3Progress {
-        std::mem::take(&mut self.progress)
     }
 
     /// Ends the connection with a code of HTTP/3, with all of its streams.
@@ -179,7 +167,6 @@ impl Http3Session {
             return;
         };
         let before_bytes = incoming.reader.wire_bytes();
-        let had_head = incoming.head.is_some();
         let scratch = &mut *turn.scratch;
         let mut outcome = Ok(Ok(()));
         let head = &mut incoming.head;
@@ -209,11 +196,6 @@ impl Http3Session {
         self.streams.keep(stream, kept_bytes);
         let kept_bytes = self.streams.kept_bytes();
         let is_kept = kept_bytes == 0 || self.hold.set(kept_bytes, turn.room);
-        let progress = &mut self.progress;
-        progress.is_step |= read == RequestRead::Complete || head.is_some() && !had_head;
-        if had_head {
-            progress.bytes += bytes - before_bytes;
-        }
         let counters = turn.context.counters;
         if !is_kept {
             counters.links.overflowed.add(1);

@@ -27,23 +27,12 @@ pub(super) struct Outgoing {
     /// What was appended, and of it what is written.
     unsent: Vec<u8>,
     written: usize,
-    /// What was written in all.
-    written_bytes: u64,
     /// Whether it is not counted.
     is_uncounted: bool,
 }
 
 pub(super) type Http3Streams = streams::StreamTable<u64, Box<Incoming>, Outgoing>;
 type Http3Stream = streams::Stream<Box<Incoming>, Outgoing>;
-
-/// How a connection got on since this was last asked.
-#[derive(Debug, Default)]
-pub(super) struct Http3Progress {
-    /// A head came, or a request or an answer is complete.
-    pub(super) is_step: bool,
-    /// Bytes of bodies that came, and of answers that the client's windows took.
-    pub(super) bytes: u64,
-}
 
 impl Http3Streams {
     /// Has a stream send what `append` appends.
@@ -79,7 +68,6 @@ impl Http3Streams {
         &mut self,
         now_ns: u64,
         connection: &mut ServerConnection,
-        progress: &mut Http3Progress,
         counters: &WorkerCounters,
     ) {
         while let Some((number, stream)) = self.next_due(now_ns) {
@@ -92,10 +80,8 @@ impl Http3Streams {
             self.go_on(number);
         }
         while let Some((number, stream)) = self.next_ready() {
-            let written_bytes = stream.out.written_bytes;
             let more = step(stream, number, now_ns, connection, counters);
-            progress.bytes += stream.out.written_bytes - written_bytes;
-            progress.is_step |= self.after(number, more);
+            self.after(number, more);
         }
     }
 }
@@ -111,7 +97,6 @@ fn step(
     let Outgoing {
         unsent,
         written,
-        written_bytes,
         is_uncounted,
     } = &mut stream.out;
     if !unsent.is_empty() {
@@ -120,7 +105,6 @@ fn step(
             counters.bytes_sent.add(count as u64);
         }
         *written += count;
-        *written_bytes += count as u64;
         if *written < unsent.len() {
             return More::Later;
         }

@@ -338,27 +338,6 @@ fn lone_initials_hold_some_places_for_as_long_as_a_handshake_may_take() {
 }
 
 #[test]
-fn a_request_that_trickles_keeps_no_place() {
-    // A datagram of 1,200 bytes each so many seconds: at 500 bytes per second it stays.
-    for (each_s, is_kept) in [(2, true), (4, false)] {
-        let mut site = Site::new(WorkerSettings {
-            idle_timeout_ns: Some(8 * SECOND_NS),
-            ..settings(8)
-        });
-        let number = site.connect();
-        site.request(number, "POST", "/", &[b'x'; 1_000_000]);
-        let mut body = site.outgoing(number);
-        for _ in 0..20 / each_s {
-            (0..each_s).for_each(|_| site.pass(SECOND_NS));
-            let next = body.pop_front();
-            site.deliver(next.into_iter().collect());
-        }
-        let counters = site.counters();
-        assert_eq!(counters.connections_timed_out, u64::from(!is_kept));
-    }
-}
-
-#[test]
 fn windows_grow_within_the_room_for_input() {
     // Clients, and the largest window that they come to.
     for (clients, input_bytes_max, largest_bytes) in

@@ -17,7 +17,6 @@ use brunt_proto::tls::ServerSide;
 use super::session::{self, Http3Session, Turn, Window};
 use crate::answer::Context;
 use crate::batch::Room;
-use crate::calendar::Calendar;
 use crate::counters::{Shared, WorkerCounters};
 use crate::worker::{STOP_CHECK_NS, Wakes, WorkerSettings};
 
@@ -54,8 +53,6 @@ pub(crate) struct Http3Worker<L> {
     places: Vec<Http3Connection>,
     /// Connections on which something waits for an instant.
     wakes: Wakes<u32>,
-    /// By which idle connections are found.
-    calendar: Calendar,
     /// Room for input: windows, and heads that are not complete.
     room: Rc<Room>,
     /// Connections on which something came.
@@ -77,9 +74,6 @@ struct Http3Connection {
     wake_ns: Option<u64>,
     /// When its handshake is to be complete.
     handshake_until_ns: u64,
-    /// The page of the calendar on which it got on last, and bytes that were no progress yet.
-    moved: u16,
-    trickled_bytes: u64,
 }
 
 impl<L: DatagramListener> Http3Worker<L> {
@@ -100,7 +94,6 @@ impl<L: DatagramListener> Http3Worker<L> {
             server: Server::new(transport, settings.connections_max, seed),
             places: Vec::new(),
             wakes: Wakes::default(),
-            calendar: Calendar::new(settings.idle_timeout_ns),
             room: session::room(&settings),
             touched: Vec::new(),
             answers: Vec::new(),
@@ -150,27 +143,8 @@ impl<L: DatagramListener> Http3Worker<L> {
         }
     }
 
-    /// Closes the connections that have been idle for too long.
-    fn close_idle(&mut self) {
-        for number in 0..self.places.len() as u32 {
-            let place = &mut self.places[number as usize];
-            if !place.session.is_open() {
-                continue;
-            }
-            if place.session.waits_for_its_time() {
-                place.moved = self.calendar.page();
-            } else if self.calendar.is_idle(place.moved) {
-                self.counters.links.timed_out.add(1);
-                self.part(number);
-            }
-        }
-    }
-
     /// Does what is due; gives when the next is.
     fn go_on(&mut self, now_ns: u64) -> Option<u64> {
-        if self.calendar.turns(now_ns) {
-            self.close_idle();
-        }
         while let Some(number) = self.wakes.next(now_ns) {
             self.places[number as usize].wake_ns = None;
             if self.server.deadline_ns(number) <= now_ns {
@@ -260,7 +234,6 @@ impl<L: DatagramListener> Http3Worker<L> {
         let clock = || self.listener.now_ns();
         let context = Context::new(&self.shared, &self.counters, Some(now_ns), &clock);
         let place = &mut self.places[number as usize];
-        let was_open = place.session.is_open();
         place.session.drive(&mut Turn {
             connection,
             context: &context,
@@ -269,15 +242,6 @@ impl<L: DatagramListener> Http3Worker<L> {
             room: &self.room,
             now_ns,
         });
-        let progress = place.session.take_progress();
-        // Packets that bring nothing on are no progress.
-        let is_fast = progress.bytes > 0
-            && self
-                .calendar
-                .is_fast(&mut place.trickled_bytes, progress.bytes);
-        if progress.is_step || is_fast || !was_open {
-            (place.moved, place.trickled_bytes) = (self.calendar.page(), 0);
-        }
         if place.session.is_open() {
             place.window.fit(connection, &self.room);
         } else if place.session.is_handshaking() && place.handshake_until_ns <= now_ns {

@@ -2,17 +2,15 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::num::NonZeroU64;
 use std::str::FromStr;
 
-use brunt_load::units;
 use brunt_proto::messages::{ByteOrder, Framing, LengthField, unescape};
 use thiserror::Error;
 
 use crate::listeners::ListenAddress;
 use crate::pace::Stall;
 use crate::pattern;
-use crate::route::{RATE_PER_S_MAX, body_bytes};
+use crate::route::body_bytes;
 
 /// The largest reply, bytes.
 const REPLY_BYTES_MAX: u64 = 16 << 20;
@@ -26,7 +24,7 @@ pub struct TcpOptions {
     pub service: TcpService,
     /// How long each answer waits after its message was noticed, nanoseconds; absent: not at all.
     pub delay_ns: Option<u64>,
-    /// When nothing is answered, sent or read.
+    /// When nothing is read or sent.
     pub stall: Option<Stall>,
 }
 
@@ -54,17 +52,17 @@ impl TcpOptions {
     }
 }
 
-/// What is done on a connection. Typed as `echo`, `echo=FRAMING`, `sink`, `sink=FRAMING`, `source`,
-/// `source=RATE` or `reply=FRAMING:REPLY`.
+/// What is done on a connection. Typed as `echo`, `echo=FRAMING`, `sink`, `sink=FRAMING`, `source`
+/// or `reply=FRAMING:REPLY`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TcpService {
     /// What is read is sent back: at once, or message by message.
     Echo(Option<Framing>),
     /// What is read is thrown away, in the kernel where there are no messages to be counted.
     Sink(Option<Framing>),
-    /// The letters a to z over and over are sent as fast as the peer takes them, or at so many
-    /// bytes per second. What is read is thrown away.
-    Source(Option<NonZeroU64>),
+    /// The letters a to z over and over are sent as fast as the peer takes them. What is read is
+    /// thrown away.
+    Source,
     /// Each message is answered.
     Reply {
         /// Where messages end.
@@ -86,7 +84,7 @@ impl TcpService {
     pub(super) fn framing(&self) -> Option<&Framing> {
         match self {
             Self::Echo(framing) | Self::Sink(framing) => framing.as_ref(),
-            Self::Source(_) => None,
+            Self::Source => None,
             Self::Reply { framing, .. } => Some(framing),
         }
     }
@@ -102,13 +100,12 @@ impl fmt::Display for TcpService {
         match self {
             Self::Echo(Some(framing)) => write!(formatter, "echo={framing}"),
             Self::Sink(Some(framing)) => write!(formatter, "sink={framing}"),
-            Self::Source(Some(rate)) => write!(formatter, "source={rate}"),
             Self::Reply { framing, reply } => {
                 write!(formatter, "reply={framing}, {} bytes", reply.len())
             }
             Self::Echo(None) => formatter.write_str("echo"),
             Self::Sink(None) => formatter.write_str("sink"),
-            Self::Source(None) => formatter.write_str("source"),
+            Self::Source => formatter.write_str("source"),
         }
     }
 }
@@ -120,7 +117,7 @@ impl FromStr for TcpService {
         let refused = |reason: &str| ParseTcpError(format!("`{typed}` {reason}"));
         let unknown = || {
             refused(
-                "is none of echo, echo=FRAMING, sink, sink=FRAMING, source, source=RATE and \
+                "is none of echo, echo=FRAMING, sink, sink=FRAMING, source and \
                  reply=FRAMING:REPLY",
             )
         };
@@ -130,22 +127,12 @@ impl FromStr for TcpService {
             None => match typed {
                 "echo" => Self::Echo(None),
                 "sink" => Self::Sink(None),
-                "source" => Self::Source(None),
+                "source" => Self::Source,
                 "reply" => return Err(no_reply()),
                 _ => return Err(unknown()),
             },
             Some(("echo", framing)) => Self::Echo(Some(received(framing)?)),
             Some(("sink", framing)) => Self::Sink(Some(received(framing)?)),
-            Some(("source", rate)) => {
-                let per_s = units::count(rate).ok().and_then(NonZeroU64::new);
-                let per_s = per_s.filter(|per_s| per_s.get() <= RATE_PER_S_MAX);
-                let words = || {
-                    format!(
-                        "`{rate}` is not a rate in bytes per second, such as source=10m; up to 1g"
-                    )
-                };
-                Self::Source(Some(per_s.ok_or_else(|| ParseTcpError(words()))?))
-            }
             Some(("reply", rest)) => {
                 let (framing, reply) = rest
                     .split_once(':')
@@ -353,15 +340,11 @@ mod tests {
 
     #[test]
     fn services_are_read() {
-        let all = "echo sink source echo=line sink=len32be-4 source=10000000";
+        let all = "echo sink source echo=line sink=len32be-4";
         for typed in all.split_whitespace() {
             let service: TcpService = typed.parse().expect(typed);
             assert_eq!(service.to_string(), typed);
         }
-        assert_eq!(
-            "source=10m".parse(),
-            Ok(TcpService::Source(NonZeroU64::new(10_000_000)))
-        );
         for (typed, reply) in [
             ("reply=line:PONG\\r\\n", &b"PONG\r\n"[..]),
             ("reply=line:a:b", b"a:b"),
@@ -387,7 +370,7 @@ mod tests {
     #[test]
     fn what_is_no_service_is_refused() {
         let all = r"
-            echoes echo= echo=echo sink=none source=0 source=2g source=x
+            echoes echo= echo=echo sink=none source=0
             reply reply=line reply=line: reply=line:17m reply=line:1x reply=line:\q
             reply=len8:256 reply=len8+9:8 reply=fixed=4:0 drain drain=1";
         for typed in all.split_whitespace().chain([""]) {

@@ -20,10 +20,6 @@ const DISCARD_BYTES_MAX: u64 = 1 << 20;
 /// Replies that one send can hold, at most, and about how many bytes they have.
 const REPLIES_MAX: usize = 256;
 const REPLIES_BYTES: usize = 64 * 1024;
-/// A source with a rate sends so often per second, unless a piece would be too long.
-const PIECES_PER_S: u64 = 200;
-/// What a source's peer did not take for so long is not made up for.
-const CATCH_UP_NS: u64 = 100_000_000;
 
 /// What a worker of raw TCP has beside its connections.
 pub(crate) struct Tcp<'a> {
@@ -47,7 +43,7 @@ pub(crate) struct TcpConnection {
     sent_bytes: u64,
     /// When the worker is to come back.
     wake_ns: Option<u64>,
-    /// Present while a message is incomplete or an answer waits, and on a source with a rate.
+    /// Present while a message is incomplete or an answer waits.
     work: Option<Box<Work>>,
 }
 
@@ -65,15 +61,10 @@ impl Linked for TcpConnection {
 #[derive(Debug, Default)]
 struct Work {
     scanner: Scanner,
-    /// Bytes that came since the connection got on, and completed nothing.
-    trickled_bytes: u64,
     answers: Answers,
     /// Bytes to be sent back: those of `answers`, then those of an incomplete message.
     echo: Vec<u8>,
     hold: Hold,
-    /// Since when a source with a rate has been sending, and how much.
-    source_from_ns: u64,
-    source_bytes: u64,
 }
 
 impl Work {
@@ -92,7 +83,7 @@ impl Service for Tcp<'_> {
     }
 
     fn leave(&mut self, connection: TcpConnection) -> bool {
-        if let (Some(work), Some(_)) = (&connection.work, self.options.service.framing()) {
+        if let (Some(work), Some(_)) = (connection.work, self.options.service.framing()) {
             self.counters.messages_abandoned.add(work.answers.count());
         }
         false
@@ -101,21 +92,22 @@ impl Service for Tcp<'_> {
 
 impl<B: ServerBackend> Serve for Worker<B, Tcp<'_>> {
     fn accepted(&mut self, slot: Slot) {
-        if let TcpService::Source(Some(_)) = self.service.options.service {
-            let source_from_ns = self.backend.now_ns();
-            let work = &mut self.connections[slot.0 as usize].work;
-            work.get_or_insert_default().source_from_ns = source_from_ns;
-        }
         self.drive(slot);
     }
 
     fn received(&mut self, slot: Slot) {
-        self.receive(slot, self.backend.received().len() as u64);
+        let service = &self.service.options.service;
+        if let Some(framing) = service.framing() {
+            self.take_messages(slot, framing);
+        } else if service.answers() {
+            self.echo(slot);
+        }
+        self.read_on(slot);
     }
 
     fn discarded(&mut self, slot: Slot, bytes: u64) {
         self.service.counters.bytes_discarded.add(bytes);
-        self.receive(slot, bytes);
+        self.read_on(slot);
     }
 
     fn sent(&mut self, slot: Slot) {
@@ -136,20 +128,26 @@ impl<B: ServerBackend> Serve for Worker<B, Tcp<'_>> {
         if !connection.link.open {
             return;
         }
+        let stall = self.service.options.stall;
+        if let Some(stall) = stall.filter(|_| !connection.link.ended) {
+            let now_ns = self.backend.now_ns();
+            let until_ns = stall.end_ns(now_ns);
+            if until_ns > now_ns {
+                return self.wake_at(slot, Some(until_ns));
+            }
+        }
         if !connection.link.sending {
-            let is_source = matches!(self.service.options.service, TcpService::Source(_));
             let sends = match self.service.options.service {
                 // Whoever has closed its side has enough.
-                TcpService::Source(_) if connection.link.ended => false,
-                TcpService::Source(rate) => self.send_source(slot, rate.map(u64::from)),
+                TcpService::Source if connection.link.ended => false,
+                TcpService::Source => self.send_source(slot),
                 _ => self.send_answers(slot),
             };
             let connection = &mut self.connections[slot.0 as usize];
-            let is_waiting = connection.wake_ns.is_some() && !(is_source && connection.link.ended);
-            if !sends && !is_waiting && connection.link.ended {
-                return self.close(slot);
-            }
-            if !sends && !is_source {
+            if !sends {
+                if connection.link.ended && connection.wake_ns.is_none() {
+                    return self.close(slot);
+                }
                 connection.work.take_if(|work| work.is_idle());
             }
         }
@@ -173,7 +171,7 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
         };
         let replies = (REPLIES_BYTES / reply.len().max(1)).clamp(1, REPLIES_MAX);
         let bytes = match options.service {
-            TcpService::Source(_) => pattern::pattern_payload(),
+            TcpService::Source => pattern::pattern_payload(),
             _ => reply.repeat(replies),
         };
         let payload = backend.add_payload(bytes.into());
@@ -192,25 +190,9 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
         Self::new(backend, shared, settings, tcp)
     }
 
-    /// Deals with so many bytes that came: the backend shows them, unless they were discarded.
-    fn receive(&mut self, slot: Slot, length: u64) {
-        let service = &self.service.options.service;
-        let mut messages = 0;
-        if let Some(framing) = service.framing() {
-            messages = self.take_messages(slot, framing);
-        } else if service.answers() {
-            self.echo(slot);
-        }
-        let connection = &mut self.connections[slot.0 as usize];
-        let is_progress = match &mut connection.work {
-            Some(work) if messages == 0 && work.scanner.pending_bytes() > 0 => {
-                self.calendar.is_fast(&mut work.trickled_bytes, length)
-            }
-            _ => true,
-        };
-        if is_progress {
-            connection.link.moved = self.calendar.page();
-        }
+    /// Something came, and is dealt with.
+    fn read_on(&mut self, slot: Slot) {
+        self.connections[slot.0 as usize].link.moved = self.calendar.page();
         self.drive(slot);
     }
 
@@ -227,33 +209,30 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
         }
     }
 
-    /// Bytes came in which messages may end. Returns how many did.
-    fn take_messages(&mut self, slot: Slot, framing: &Framing) -> u64 {
+    /// Bytes came in which messages may end.
+    fn take_messages(&mut self, slot: Slot, framing: &Framing) {
         let echoes = matches!(self.service.options.service, TcpService::Echo(_));
-        let (mut taken, mut messages) = (0, 0);
+        let mut taken = 0;
         loop {
             let connection = &mut self.connections[slot.0 as usize];
             let rest = &self.backend.received()[taken..];
             if rest.is_empty() {
-                return messages;
+                return;
             }
             let work = connection.work.get_or_insert_default();
             let Ok(scanned) = work.scanner.receive(framing, rest, b"") else {
                 self.service.counters.connections_misframed.add(1);
-                self.close(slot);
-                return messages;
+                return self.close(slot);
             };
             taken += scanned.consumed;
             if echoes {
                 work.echo.extend_from_slice(&rest[..scanned.consumed]);
                 let is_held = work.hold.set(work.echo.capacity(), &self.service.room);
                 if !is_held || work.scanner.pending_bytes() > INPUT_BYTES_MAX as u64 {
-                    self.overflow(slot);
-                    return messages;
+                    return self.overflow(slot);
                 }
             }
             if let Some(bytes) = scanned.message_bytes {
-                messages += 1;
                 self.message(slot, bytes);
             }
         }
@@ -274,7 +253,7 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
         let answer_bytes = match self.service.options.service {
             TcpService::Echo(_) => bytes,
             TcpService::Reply { .. } => self.service.reply_bytes,
-            TcpService::Sink(_) | TcpService::Source(_) => return,
+            TcpService::Sink(_) | TcpService::Source => return,
         };
         let at_ns = self.due_ns();
         if let Some(work) = &mut self.connections[slot.0 as usize].work {
@@ -303,18 +282,9 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
             return;
         }
         let discard_bytes = match self.service.options.service {
-            TcpService::Source(_) | TcpService::Sink(None) => DISCARD_BYTES_MAX,
+            TcpService::Source | TcpService::Sink(None) => DISCARD_BYTES_MAX,
             _ => 0,
         };
-        if let (TcpService::Sink(_), Some(stall)) =
-            (&self.service.options.service, self.service.options.stall)
-        {
-            let now_ns = self.backend.now_ns();
-            let until_ns = stall.end_ns(now_ns);
-            if until_ns > now_ns {
-                return self.wake_at(slot, Some(until_ns));
-            }
-        }
         self.backend.receive(slot, discard_bytes);
     }
 
@@ -366,42 +336,18 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
         true
     }
 
-    /// Sends the next piece of a source; false where none is due, or none is left.
-    fn send_source(&mut self, slot: Slot, rate: Option<u64>) -> bool {
-        let mut piece = pattern::PIECE_BYTES_MAX;
-        let stall = self.service.options.stall;
-        if rate.is_some() || stall.is_some() {
-            let now_ns = self.backend.now_ns();
-            let mut at_ns = now_ns;
-            if let (Some(rate), Some(work)) = (rate, &mut self.connections[slot.0 as usize].work) {
-                piece = piece.min((rate / PIECES_PER_S).max(1));
-                at_ns = work.due_ns(rate, piece);
-                if at_ns.saturating_add(CATCH_UP_NS) < now_ns {
-                    work.source_from_ns = now_ns;
-                    work.source_bytes = 0;
-                    at_ns = work.due_ns(rate, piece);
-                }
-            }
-            let at_ns = at_ns.max(now_ns);
-            let at_ns = stall.map_or(at_ns, |stall| stall.end_ns(at_ns));
-            if at_ns > now_ns {
-                self.wake_at(slot, Some(at_ns));
-                return false;
-            }
-        }
+    /// Sends the next piece of a source.
+    fn send_source(&mut self, slot: Slot) -> bool {
         let connection = &mut self.connections[slot.0 as usize];
         let start = pattern::pattern_start(connection.sent_bytes);
-        connection.sent_bytes += piece;
-        if let Some(work) = &mut connection.work {
-            work.source_bytes += piece;
-        }
+        connection.sent_bytes += pattern::PIECE_BYTES_MAX;
         let outgoing = Outgoing::Shared {
             payload: self.service.payload,
             start,
             // A piece and a period of the pattern at most.
-            end: start + piece as u32,
+            end: start + pattern::PIECE_BYTES_MAX as u32,
         };
-        self.send(slot, piece, outgoing);
+        self.send(slot, pattern::PIECE_BYTES_MAX, outgoing);
         true
     }
 
@@ -409,16 +355,6 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
         self.service.counters.bytes_sent.add(bytes);
         self.connections[slot.0 as usize].link.sending = true;
         self.backend.send(slot, outgoing);
-    }
-}
-
-impl Work {
-    /// When a source has `piece` bytes more to send, at so many bytes per second.
-    fn due_ns(&self, rate: u64, piece: u64) -> u64 {
-        let bytes = u128::from(self.source_bytes + piece);
-        let ns = bytes * 1_000_000_000 / u128::from(rate.max(1));
-        let ns = u64::try_from(ns).unwrap_or(u64::MAX);
-        self.source_from_ns.saturating_add(ns)
     }
 }
 

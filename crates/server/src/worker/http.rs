@@ -75,22 +75,18 @@ impl<B: ServerBackend> Serve for Worker<B, Http> {
 
     fn received(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot.0 as usize];
-        let bytes = self.backend.received();
         if connection.after != After::KeepOpen {
             return;
         }
         if connection.http2.is_some() {
             return self.receive_http2(slot, 0);
         }
-        let is_progress = match connection.work.as_deref_mut() {
-            None => true,
-            Some(work) if work.is_in_head() => false,
-            Some(work) => {
-                let length = bytes.len() as u64;
-                self.calendar.is_fast(&mut work.trickled_bytes, length)
-            }
-        };
-        if is_progress {
+        // A part of a head is no progress.
+        if !connection
+            .work
+            .as_ref()
+            .is_some_and(|work| work.is_in_head())
+        {
             connection.link.moved = self.calendar.page();
         }
         if !connection.begun && !self.begin(slot) {
@@ -117,13 +113,7 @@ impl<B: ServerBackend> Serve for Worker<B, Http> {
         let clock = || self.backend.now_ns();
         let context = Context::new(&self.shared, &self.service.counters, None, &clock);
         let (taken, step) = match connection.work.as_mut().map(|work| &mut work.websocket) {
-            Some(Some(websocket)) => {
-                let answered = websocket.advance(bytes, batch, &self.service.room, &context);
-                if !websocket.is_in_message() {
-                    connection.link.moved = self.calendar.page();
-                }
-                answered
-            }
+            Some(Some(websocket)) => websocket.advance(bytes, batch, &self.service.room, &context),
             _ => {
                 let mut reader = RequestReader::default();
                 let answered = answer_input(&mut reader, known, bytes, batch, &context);

@@ -78,16 +78,8 @@ impl<B: ServerBackend> Worker<B, Http> {
             false
         };
         if taken > 0 {
-            // Parts of a frame, or of a field block, are no progress; those of a body are as long
-            // as there are enough of them.
-            let is_progress = !session.streams.all.has_incoming()
-                || self
-                    .calendar
-                    .is_fast(&mut http2.trickled_bytes, taken as u64);
-            if is_progress {
-                http2.trickled_bytes = 0;
-                connection.link.moved = self.calendar.page();
-            }
+            // Parts of a frame, or of a field block, are no progress.
+            connection.link.moved = self.calendar.page();
         }
         if !is_kept {
             self.service.counters.links.overflowed.add(1);
@@ -111,14 +103,14 @@ impl<B: ServerBackend> Worker<B, Http> {
         let Some(http2) = &mut connection.http2 else {
             return;
         };
+        let closes_ns = http2.closes_ns;
+        if closes_ns.is_some_and(|closes_ns| self.backend.now_ns() >= closes_ns) {
+            return self.close(slot);
+        }
         if connection.link.sending {
             // What is due meanwhile goes when the send is complete; only leaving has an end.
-            if let Some(closes_ns) = http2.closes_ns {
-                if self.backend.now_ns() >= closes_ns {
-                    self.close(slot);
-                } else {
-                    self.wake_at(slot, Some(closes_ns));
-                }
+            if closes_ns.is_some() {
+                self.wake_at(slot, closes_ns);
             }
             return;
         }
@@ -159,15 +151,7 @@ impl<B: ServerBackend> Worker<B, Http> {
             // Nobody is left who could ask, or make room for more of the answers.
             End::Open if connection.link.ended && !goes_on => self.close(slot),
             End::Left | End::Failed if connection.link.ended => self.close(slot),
-            End::Open => self.plan_wake(slot),
-            End::Left | End::Failed => {
-                let closes_ns = connection.http2.as_ref().and_then(|http2| http2.closes_ns);
-                if closes_ns.is_some_and(|closes_ns| self.backend.now_ns() >= closes_ns) {
-                    self.close(slot);
-                } else {
-                    self.plan_wake(slot);
-                }
-            }
+            End::Open | End::Left | End::Failed => self.plan_wake(slot),
         }
     }
 
