@@ -5,6 +5,7 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -21,9 +22,7 @@ use crate::generated::{Generators, GeneratorsError};
 use crate::observer::{Control, Phase, RunObserver, Snapshots};
 use crate::prepare::Prepared;
 use crate::probes::Probes;
-use crate::protocol::{
-    Backends, ClientProtocol, ForProtocol, ON_EPOLL, ON_URING, OverTls, WorkerTransport,
-};
+use crate::protocol::{ClientProtocol, ForProtocol, MakeBackend, ON_EPOLL, ON_URING};
 use crate::run::{AtHand, Begun, START_MARGIN_NS, Watched, WindowEnd, unopened};
 use crate::task::{Finished, Preparation};
 use crate::worker::Worker;
@@ -140,22 +139,6 @@ impl Prepared {
     ) -> Result<Run, RunError> {
         let load = self.plan.load.clone();
         self.open(control, own_server).round(&load, observer)
-    }
-
-    /// What a worker does on one of these backends, in the protocol that was negotiated.
-    fn worker_body<B>(&self, backends: B) -> Arc<WorkerBody>
-    where
-        B: Backends<Machine = ()> + Send + Sync + 'static,
-    {
-        match self.negotiated.tls_client() {
-            None => self.requests.run(OnBackends { backends }),
-            Some(client) => self.requests.run(OnBackends {
-                backends: OverTls {
-                    inner: backends,
-                    client,
-                },
-            }),
-        }
     }
 }
 
@@ -280,7 +263,7 @@ impl Workers for Threads {
     /// Soon, unless somebody else says when.
     fn start_of_load(&mut self, round: &mut AtHand<'_>) -> Result<u64, RunError> {
         let control = round.control;
-        if !control.holds_start.is_set() {
+        if !control.holds_start.load(Relaxed) {
             return Ok(clock::now_ns() + START_MARGIN_NS);
         }
         loop {
@@ -316,7 +299,7 @@ impl Workers for Threads {
             let _ = orders.send(Order::Start(load_ns));
         }
         // An agreed start may be seconds away.
-        let ready_until_ns = if control.holds_start.is_set() {
+        let ready_until_ns = if control.holds_start.load(Relaxed) {
             load_ns
         } else {
             0
@@ -374,16 +357,13 @@ impl Workers for Threads {
         let watched = watched
             .or_else(|| Watched::since(before))
             .unwrap_or_default();
-        if control.aborted.is_set() {
+        if control.is_aborted() {
             // A generator may have ended the round before there was a measurement.
             let error = round.generators.error().cloned();
             return Err(error.map_or(RunError::Interrupted, RunError::Generator));
         }
-        let finished: Vec<Finished> = finished.into_iter().flatten().collect();
-        for finished in &finished {
-            round.show_rest(finished, Phase::Drain);
-        }
-        Ok((finished, watched))
+        round.show(Phase::Drain);
+        Ok((finished.into_iter().flatten().collect(), watched))
     }
 
     /// With the agent that takes longest.
@@ -394,7 +374,7 @@ impl Workers for Threads {
         window: Window,
     ) -> Result<WindowEnd, RunError> {
         let control = round.control;
-        if round.prepared.plan.load.stop.requests.is_none() || !control.holds_end.is_set() {
+        if round.prepared.plan.load.stop.requests.is_none() || !control.holds_end.load(Relaxed) {
             return Ok(own);
         }
         let own_window_ns = own.end_ns.saturating_sub(window.start_ns);
@@ -452,9 +432,10 @@ impl Threads {
         if !self.threads.is_empty() {
             return Ok(());
         }
+        let tls = prepared.negotiated.tls_client();
         let body = match prepared.backend {
-            Backend::Uring => prepared.worker_body(ON_URING),
-            Backend::Epoll => prepared.worker_body(ON_EPOLL),
+            Backend::Uring => prepared.requests.run(ON_URING, tls, BodyMaker),
+            Backend::Epoll => prepared.requests.run(ON_EPOLL, tls, BodyMaker),
             Backend::Sim => return Err(RunError::OfSimulation),
         };
         for (place, worker) in prepared.workers.clone().enumerate() {
@@ -526,27 +507,28 @@ impl Drop for Threads {
 type WorkerBody =
     dyn Fn(&Receiver<Order>, &dyn Fn(Report), Option<u32>) -> io::Result<()> + Send + Sync;
 
-/// Makes the body of worker threads on these backends.
-struct OnBackends<B> {
-    backends: B,
-}
+/// Makes the body of worker threads.
+struct BodyMaker;
 
-impl<B: Backends<Machine = ()> + Send + Sync + 'static> ForProtocol for OnBackends<B> {
+impl ForProtocol<()> for BodyMaker {
     type Outcome = Arc<WorkerBody>;
 
-    fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Arc<WorkerBody> {
+    fn run<B, P, W>(self, make: MakeBackend<(), B>, protocol: P, workload: W) -> Self::Outcome
+    where
+        B: ClientBackend<Transport = P::Transport> + 'static,
+        P: ClientProtocol,
+        W: Workload,
+    {
         Arc::new(move |orders, report, bound_cpu| {
             threads::precise_timers();
-            let mut worker: Option<Worker<_, P, W>> = None;
+            let mut worker: Option<Worker<B, P, W>> = None;
             while let Some(Order::Prepare(preparation)) = match &mut worker {
                 None => orders.recv().ok(),
                 Some(worker) => worker.next_order(orders)?,
             } {
                 let mut ready = match worker.take() {
                     None => {
-                        let here = &mut ();
-                        let new = preparation.task.place(here);
-                        let backend = P::Transport::backend(&self.backends, new)?;
+                        let backend = make(preparation.task.place(&mut ()))?;
                         Worker::new(backend, protocol.clone(), workload.clone(), *preparation)
                     }
                     Some(worker) => worker.again(*preparation),

@@ -17,8 +17,8 @@ use super::exchange::InOrder;
 use super::filled::{Parts, RawRequestsError, kind_of};
 use super::payload::{Copies, Payload};
 use super::{
-    Broken, ClientProtocol, ConnectionEnd, EncodeError, Next, OnConnections, Optional, Out,
-    PayloadPart, ProtocolEvent, Sizes, Taken,
+    Broken, ClientProtocol, ConnectionEnd, EncodeError, Next, Out, PayloadPart, ProtocolEvent,
+    Sizes, Taken,
 };
 use crate::failure;
 
@@ -283,12 +283,10 @@ pub(crate) struct Http1Connection {
     first_byte_ns: u64,
 }
 
-impl OnConnections for Http1 {
+impl ClientProtocol for Http1 {
     type Transport = Stream;
     type Connection = Http1Connection;
-}
 
-impl ClientProtocol for Http1 {
     const IN_ORDER: bool = true;
 
     fn start(&mut self, worker: u32, workers: u32, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
@@ -402,9 +400,7 @@ impl ClientProtocol for Http1 {
             discarded_bytes,
         ))
     }
-}
 
-impl Optional for Http1 {
     fn want_bodies(&mut self, wanted: BodiesWanted) {
         self.limits.bodies = wanted;
     }

@@ -11,8 +11,8 @@ use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
 use super::exchange::{self, ConnectionNumbers, Exchanged, InFlight, MessageSet, Rendered};
 use super::{
-    Aside, Broken, ClientProtocol, Closing, ConnectionEnd, EncodeError, Next, OnConnections,
-    Optional, Out, PayloadPart, ProtocolEvent, Sizes, Taken,
+    Aside, Broken, ClientProtocol, Closing, ConnectionEnd, EncodeError, Next, Out, PayloadPart,
+    ProtocolEvent, Sizes, Taken,
 };
 use crate::failure;
 
@@ -181,12 +181,10 @@ pub(crate) struct MessagesConnection {
     aside: Aside,
 }
 
-impl OnConnections for Messages {
+impl ClientProtocol for Messages {
     type Transport = Stream;
     type Connection = MessagesConnection;
-}
 
-impl ClientProtocol for Messages {
     const IN_ORDER: bool = true;
 
     fn start(&mut self, worker: u32, workers: u32, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
@@ -379,9 +377,7 @@ impl ClientProtocol for Messages {
     fn may_still_hear(&self, connection: &MessagesConnection) -> bool {
         connection.was_pushed_to
     }
-}
 
-impl Optional for Messages {
     const MAY_BE_PUSHED_TO: bool = true;
 
     /// A message without a reply is done.

@@ -18,8 +18,8 @@ use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
 use super::exchange::{ConnectionNumbers, Exchanged, InFlight, MessageSet, Rendered, answer};
 use super::{
-    Aside, Broken, ClientProtocol, Closing, ConnectionEnd, EncodeError, Next, OnConnections,
-    Optional, Out, PayloadPart, ProtocolEvent, Sizes, Taken, TimedOut,
+    Aside, Broken, ClientProtocol, Closing, ConnectionEnd, EncodeError, Next, Out, PayloadPart,
+    ProtocolEvent, Sizes, Taken, TimedOut,
 };
 use crate::failure;
 
@@ -260,12 +260,10 @@ pub(crate) struct WebSocketConnection {
     has_abandoned: bool,
 }
 
-impl OnConnections for WebSocket {
+impl ClientProtocol for WebSocket {
     type Transport = Stream;
     type Connection = WebSocketConnection;
-}
 
-impl ClientProtocol for WebSocket {
     const IN_ORDER: bool = true;
 
     fn start(&mut self, worker: u32, workers: u32, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
@@ -543,9 +541,7 @@ impl ClientProtocol for WebSocket {
     fn may_still_hear(&self, connection: &WebSocketConnection) -> bool {
         connection.was_pushed_to
     }
-}
 
-impl Optional for WebSocket {
     const WRITES_AHEAD: bool = true;
     const FLOODED: FailureKind = FailureKind::WebSocketError;
 

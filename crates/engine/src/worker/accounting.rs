@@ -99,15 +99,6 @@ impl Accounting {
         self.recorder.reply(timing, done_ns, answer);
     }
 
-    /// Logs the beginning of a response.
-    pub(super) fn log_response(&mut self, done_ns: u64, body: Body) {
-        self.recorder.log_response(LoggedResponse {
-            done_ns,
-            head: body.head,
-            content: body.bytes,
-        });
-    }
-
     /// The kernel's stamps told the parts of a response time, which are recorded if that
     /// `is_recorded`.
     pub(super) fn split(

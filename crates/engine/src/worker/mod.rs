@@ -198,7 +198,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let setup_limit_ns = self.task.plan().setup_limit_ns().unwrap_or(u64::MAX);
         let patience_ns = self.task.plan().setup_patience_ns();
         let limit_ns = from_ns.saturating_add(setup_limit_ns);
-        while self.connections.awaited > 0 && !self.task.control.aborted.is_set() {
+        while self.connections.awaited > 0 && !self.task.control.is_aborted() {
             let stalls_ns = self.connections.progress_ns;
             let stalls_ns = stalls_ns.saturating_add(patience_ns);
             let until_ns = limit_ns.min(stalls_ns);
@@ -247,7 +247,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.wake_ups.meter = Some(ThreadMeter::of_thread());
         }
         // An agreed start may be far off.
-        while self.backend.now_ns() < load_ns && !self.task.control.aborted.is_set() {
+        while self.backend.now_ns() < load_ns && !self.task.control.is_aborted() {
             self.turn(load_ns)?;
         }
         self.timeline.mode = Mode::Load;
@@ -304,7 +304,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Whether the window is still open for this worker, and there is something left to do.
     fn goes_on(&mut self) -> bool {
-        if self.task.control.aborted.is_set() {
+        if self.task.control.is_aborted() {
             return false;
         }
         let now_ns = self.backend.now_ns();
@@ -370,7 +370,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let live = self.connections.live();
         self.connections.attempts == 0
             && self.connections.spare.is_empty()
-            && self.source.is_idle(live)
+            && (self.source.generated()).is_some_and(|generated| generated.is_idle(live))
     }
 
     /// The end of the load: what was sent is followed until it has an outcome.
@@ -380,7 +380,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let window_end_ns = self.timeline.window_end_ns;
         let due_before_ns = now_ns.saturating_add(1).min(window_end_ns);
         self.take_arrivals(now_ns);
-        while self.pacing.backlog.next_ns < due_before_ns && !self.task.control.aborted.is_set() {
+        while self.pacing.backlog.next_ns < due_before_ns && !self.task.control.is_aborted() {
             self.turn(now_ns)?;
         }
         self.pacing.backlog.stop();
@@ -488,7 +488,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     fn finish(&mut self) -> Finished {
         let now_ns = self.backend.now_ns();
         let progress = self.progress();
-        let rest = self.shown.since_last(now_ns, progress);
+        self.shown.show(now_ns, progress);
         self.shown.due_ns = u64::MAX;
         let mut generated = self.source.generated.take();
         if let Some(generated) = &mut generated {
@@ -504,7 +504,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             recorder: std::mem::replace(&mut accounting.recorder, spent),
             cpu: CpuUse::default(),
             bound_cpu: None,
-            rest,
             last_done_ns: accounting.last_done_ns,
             generated,
         }

@@ -5,7 +5,7 @@ use brunt_io::backend::{ClientBackend, Slot};
 use brunt_io::transport::Received;
 use brunt_load::{RequestFailure, ResponseTimes};
 use brunt_proto::Body;
-use brunt_record::{Answer, FailureKind, FailureScope, RequestTiming};
+use brunt_record::{Answer, FailureKind, FailureScope, LoggedResponse, RequestTiming};
 
 use super::Worker;
 use super::accounting::Reception;
@@ -284,7 +284,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.read_error(answer, kept.as_ref());
         }
         let mut timing = self.connections.end_request(slot, place);
-        let request = self.source.request_in(slot, place);
+        let generated = self.source.generated();
+        let request = generated.map(|generated| generated.request_in(slot, place));
         if let Some(request) = request {
             timing.request = request.name;
         }
@@ -407,7 +408,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if self.sampling.takes_response() {
             let connection = &mut self.connections[slot].protocol;
             if let Some(body) = self.protocol.take_body(connection) {
-                self.connections.accounting.log_response(done_ns, body);
+                self.recorder().log_response(LoggedResponse {
+                    done_ns,
+                    head: body.head,
+                    content: body.bytes,
+                });
             }
             self.want_bodies();
         }

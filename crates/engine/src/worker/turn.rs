@@ -23,7 +23,9 @@ const DEADLINES_PER_TURN: u32 = 1_024;
 impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
     /// One turn of the loop: send, wait, take what came, see to what is due.
     pub(super) fn turn(&mut self, until_ns: u64) -> io::Result<()> {
-        self.source.turn();
+        if let Some(generated) = self.source.generated() {
+            generated.turn();
+        }
         let dial_ns = self.dial();
         self.flush();
         let from_ns = self.backend.now_ns();
