@@ -52,8 +52,6 @@ mod workload;
 
 pub use brunt_proto::http1::RequestTextError;
 pub use failure::RunError;
-#[doc(hidden)]
-pub use generated::GeneratorsError;
 pub use limits::{ports_per_address, raise_descriptor_limit};
 pub use negotiate::NegotiateError;
 pub use observer::{Control, Phase, Progress, RunObserver, Snapshot};

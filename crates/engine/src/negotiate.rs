@@ -224,37 +224,42 @@ impl Negotiation<'_> {
     }
 
     fn failed(&self, step: &str, error: LinkError) -> NegotiateError {
-        let server = self.server();
-        NegotiateError(match error {
-            LinkError::Timeout => format!(
-                "{server} did not complete {step} within {} ms; is it the right port? A slow \
-                 server needs a longer --connect-timeout",
-                self.plan.limits.connect_timeout_ns / 1_000_000
-            ),
-            LinkError::Lost(reason) => return lost(server, step, &reason),
-            LinkError::NotTls => {
-                format!("{server} does not speak TLS; use http:// in place of https://")
-            }
-            LinkError::Tls(TlsError::Certificate(reason)) => format!(
-                "{server} is not trusted: the certificate {reason}; {}",
-                remedy(reason.fault)
-            ),
-            LinkError::Tls(reason) => {
-                let protocols = self.plan.connection.protocol.protocols();
-                return match (reason, protocols) {
-                    (TlsError::NoCommonProtocol, [only]) if only.version_option.is_some() => {
-                        not_offered(server, *only)
-                    }
-                    (reason, _) => no_session(server, &reason),
-                };
-            }
-        })
+        link_failed(self.plan, step, error)
     }
 
     /// Host and port, as in the URL.
     fn server(&self) -> &str {
         &self.plan.target.authority
     }
+}
+
+/// The connection before the run came to its end in this step.
+fn link_failed(plan: &Plan, step: &str, error: LinkError) -> NegotiateError {
+    let server = &plan.target.authority[..];
+    NegotiateError(match error {
+        LinkError::Timeout => format!(
+            "{server} did not complete {step} within {} ms; is it the right port? A slow \
+             server needs a longer --connect-timeout",
+            plan.limits.connect_timeout_ns / 1_000_000
+        ),
+        LinkError::Lost(reason) => return lost(server, step, &reason),
+        LinkError::NotTls => {
+            format!("{server} does not speak TLS; use http:// in place of https://")
+        }
+        LinkError::Tls(TlsError::Certificate(reason)) => format!(
+            "{server} is not trusted: the certificate {reason}; {}",
+            remedy(reason.fault)
+        ),
+        LinkError::Tls(reason) => {
+            let protocols = plan.connection.protocol.protocols();
+            return match (reason, protocols) {
+                (TlsError::NoCommonProtocol, [only]) if only.version_option.is_some() => {
+                    not_offered(server, *only)
+                }
+                (reason, _) => no_session(server, &reason),
+            };
+        }
+    })
 }
 
 /// Pipelining is HTTP/1.1's: where `protocol` has streams, a plan that asks for it alone is

@@ -18,9 +18,9 @@ use brunt_probe::memory;
 use brunt_record::{Backend, Evidence, Run, SetUp, Window};
 
 use crate::failure::RunError;
-use crate::generated::{Generators, GeneratorsError};
+use crate::generated::Generators;
 use crate::observer::{Control, Phase, RunObserver, Snapshots};
-use crate::prepare::Prepared;
+use crate::prepare::{PrepareError, Prepared};
 use crate::probes::Probes;
 use crate::protocol::{ClientProtocol, ForProtocol, MakeBackend, ON_EPOLL, ON_URING};
 use crate::run::{AtHand, Begun, START_MARGIN_NS, Watched, WindowEnd, unopened};
@@ -76,8 +76,9 @@ pub(crate) trait Workers {
     /// A round failed.
     fn fail(&mut self, _control: &Control) {}
 
-    /// The last round is over: has them leave; once `is_hurried`, without waiting for servers.
-    fn leave(&mut self, _control: &Control, _is_hurried: &dyn Fn() -> bool) {}
+    /// The last round is over: has them leave, and close their connections: where the protocol has
+    /// it so, when the servers have heard of it; once `is_hurried`, without waiting for them.
+    fn leave(&mut self, control: &Control, is_hurried: &dyn Fn() -> bool);
 }
 
 /// Workers on threads of this machine.
@@ -189,7 +190,7 @@ impl<'m> Session<'m> {
     pub fn set_generators(
         &mut self,
         generators: Vec<Box<dyn RequestGenerator>>,
-    ) -> Result<(), GeneratorsError> {
+    ) -> Result<(), PrepareError> {
         let workers = self.prepared.worker_count();
         let protocol = self.prepared.negotiated.protocol;
         self.generators = Generators::new(generators, workers, protocol)?;
@@ -234,6 +235,12 @@ impl<'m> Session<'m> {
         let end = workers.agreed_end(round, end, window)?;
         let evidence = workers.evidence(round);
         Ok(round.conclude(begun, load_ns, finished, watched, end, evidence))
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.workers.leave(&self.control, &|| false);
     }
 }
 
@@ -487,18 +494,6 @@ impl Threads {
                 set_up.merge(&of_worker);
                 ready += 1;
             }
-        }
-    }
-}
-
-impl Drop for Threads {
-    /// Workers leave, and close their connections: where the protocol has it so, when the servers
-    /// have heard of it.
-    fn drop(&mut self) {
-        self.orders.clear();
-        for thread in self.threads.drain(..) {
-            // What went wrong with it was reported.
-            let _ = thread.join();
         }
     }
 }

@@ -86,12 +86,7 @@ impl<'m, M: Machine> ForProtocol<M> for WorkersIn<'m, M> {
     }
 }
 
-struct WorkerGroup<'m, M, B, P, W>
-where
-    B: ClientBackend<Transport = P::Transport>,
-    P: ClientProtocol,
-    W: Workload,
-{
+struct WorkerGroup<'m, M, B, P: ClientProtocol, W> {
     machine: &'m mut M,
     make: MakeBackend<M, B>,
     protocol: P,
@@ -100,19 +95,6 @@ where
     workers: Vec<Worker<B, P, W>>,
     /// Of the round at hand, before its load, and the CPU time that each had before it.
     ready: Vec<(Worker<B, P, W>, u64)>,
-}
-
-impl<M, B, P, W> Drop for WorkerGroup<'_, M, B, P, W>
-where
-    B: ClientBackend<Transport = P::Transport>,
-    P: ClientProtocol,
-    W: Workload,
-{
-    fn drop(&mut self) {
-        for worker in &mut self.workers {
-            worker.leave();
-        }
-    }
 }
 
 impl<M, B, P, W> Workers for WorkerGroup<'_, M, B, P, W>
@@ -208,5 +190,11 @@ where
 
     fn evidence(&mut self, _round: &mut AtHand<'_>) -> Evidence {
         self.machine.evidence()
+    }
+
+    fn leave(&mut self, _control: &Control, _is_hurried: &dyn Fn() -> bool) {
+        for mut worker in self.workers.drain(..) {
+            worker.leave();
+        }
     }
 }

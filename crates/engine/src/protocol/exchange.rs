@@ -2,6 +2,8 @@
 //! encoded once for all workers, and what a connection keeps of those in flight.
 
 use std::collections::VecDeque;
+use std::iter::StepBy;
+use std::ops::RangeFrom;
 
 use brunt_load::{MessageSpec, Plan};
 use brunt_proto::messages::{Template, Values};
@@ -179,28 +181,11 @@ pub(crate) fn answer(
     }
 }
 
-/// Gives connections their numbers in the run.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ConnectionNumbers {
-    next: u64,
-    workers: u64,
-}
+/// Gives connections their numbers in the run: those of a worker among so many.
+pub(super) type ConnectionNumbers = StepBy<RangeFrom<u64>>;
 
-impl ConnectionNumbers {
-    /// Those of this worker among so many.
-    pub(super) fn new(worker: u32, workers: u32) -> Self {
-        Self {
-            next: worker.into(),
-            workers: workers.into(),
-        }
-    }
-
-    /// That of the connection that is made now.
-    pub(super) fn next(&mut self) -> u64 {
-        let number = self.next;
-        self.next += self.workers;
-        number
-    }
+pub(super) fn connection_numbers(worker: u32, workers: u32) -> ConnectionNumbers {
+    (u64::from(worker)..).step_by(workers as usize)
 }
 
 /// Messages that were filled in and whose echoes are awaited, oldest first. A connection without

@@ -9,7 +9,9 @@ use brunt_load::{MessageExchange, MessageSpec, OpeningMessage, Plan, Reuse};
 use brunt_proto::messages::{Framing, RespKind, Scanned, Scanner, Template};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
-use super::exchange::{self, ConnectionNumbers, Exchanged, InFlight, MessageSet, Rendered};
+use super::exchange::{
+    self, ConnectionNumbers, Exchanged, InFlight, MessageSet, Rendered, connection_numbers,
+};
 use super::{
     Aside, Broken, ClientProtocol, Closing, ConnectionEnd, EncodeError, Next, Out, PayloadPart,
     ProtocolEvent, Sizes, Taken,
@@ -114,7 +116,7 @@ impl Messages {
         Self {
             encoded: Arc::new(encoded),
             payload: PayloadId(0),
-            numbers: ConnectionNumbers::new(0, 1),
+            numbers: connection_numbers(0, 1),
         }
     }
 
@@ -188,7 +190,7 @@ impl ClientProtocol for Messages {
     const IN_ORDER: bool = true;
 
     fn start(&mut self, worker: u32, workers: u32, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
-        self.numbers = ConnectionNumbers::new(worker, workers);
+        self.numbers = connection_numbers(worker, workers);
         let payload = self.encoded.payload();
         if !payload.is_empty() {
             self.payload = add(Arc::clone(payload));
@@ -209,7 +211,7 @@ impl ClientProtocol for Messages {
 
     fn open(&mut self, connection: &mut MessagesConnection, out: &mut Out, now_ns: u64) -> bool {
         *connection = MessagesConnection::default();
-        connection.in_flight.number = self.numbers.next();
+        connection.in_flight.number = self.numbers.next().unwrap_or_default();
         let Some(OpeningMessage { message, reply }) = &self.encoded.opening else {
             return true;
         };

@@ -16,7 +16,9 @@ use brunt_proto::websocket::{
 };
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
-use super::exchange::{ConnectionNumbers, Exchanged, InFlight, MessageSet, Rendered, answer};
+use super::exchange::{
+    ConnectionNumbers, Exchanged, InFlight, MessageSet, Rendered, answer, connection_numbers,
+};
 use super::{
     Aside, Broken, ClientProtocol, Closing, ConnectionEnd, EncodeError, Next, Out, PayloadPart,
     ProtocolEvent, Sizes, Taken, TimedOut,
@@ -199,7 +201,7 @@ impl WebSocket {
             encoded: Arc::new(encoded),
             payload: PayloadId(0),
             limits: Limits::default(),
-            numbers: ConnectionNumbers::new(0, 1),
+            numbers: connection_numbers(0, 1),
             answers: Vec::new(),
             unmatched: None,
         }
@@ -267,7 +269,7 @@ impl ClientProtocol for WebSocket {
     const IN_ORDER: bool = true;
 
     fn start(&mut self, worker: u32, workers: u32, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
-        self.numbers = ConnectionNumbers::new(worker, workers);
+        self.numbers = connection_numbers(worker, workers);
         let payload = self.encoded.payload();
         if !payload.is_empty() {
             self.payload = add(Arc::clone(payload));
@@ -279,7 +281,7 @@ impl ClientProtocol for WebSocket {
     }
 
     fn open(&mut self, connection: &mut WebSocketConnection, out: &mut Out, _now_ns: u64) -> bool {
-        let number = self.numbers.next();
+        let number = self.numbers.next().unwrap_or_default();
         let mut random = self.encoded.exchange.seed ^ number.wrapping_mul(0xd134_2543_de82_ef95);
         let mut nonce = [0; 16];
         for half in nonce.chunks_exact_mut(8) {

@@ -194,13 +194,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let connect_per_s = plan.load.model.connect_per_s();
         let gap_ns = connect_per_s.map_or(0.0, |rate_per_s| workers * 1e9 / rate_per_s);
         let from_ns = self.backend.now_ns();
-        self.connections.start_set_up(from_ns, gap_ns);
-        let setup_limit_ns = self.task.plan().setup_limit_ns().unwrap_or(u64::MAX);
-        let patience_ns = self.task.plan().setup_patience_ns();
+        let setup_limit_ns = plan.setup_limit_ns().unwrap_or(u64::MAX);
+        let patience_ns = plan.setup_patience_ns();
         let limit_ns = from_ns.saturating_add(setup_limit_ns);
+        self.connections.start_set_up(from_ns, gap_ns);
         while self.connections.awaited > 0 && !self.task.control.is_aborted() {
-            let stalls_ns = self.connections.progress_ns;
-            let stalls_ns = stalls_ns.saturating_add(patience_ns);
+            let stalls_ns = self.connections.progress_ns.saturating_add(patience_ns);
             let until_ns = limit_ns.min(stalls_ns);
             if self.backend.now_ns() >= until_ns {
                 break;
@@ -458,14 +457,13 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
             self.connections.stop_awaiting_retry(slot, now_ns);
             self.connections.stop_blocking(slot, now_ns);
+            let mut is_left_behind = false;
             while let Some((timing, discarded_bytes)) = self.take_any(slot, None) {
                 self.recorder().censored(timing, now_ns, discarded_bytes);
-                if self.left_behind.last() != Some(&slot) {
-                    self.left_behind.push(slot);
-                }
+                is_left_behind = true;
             }
-            let has_rest = self.settle_rest(slot, now_ns, P::end_round);
-            if has_rest && self.left_behind.last() != Some(&slot) {
+            is_left_behind |= self.settle_rest(slot, now_ns, P::end_round);
+            if is_left_behind {
                 self.left_behind.push(slot);
             }
         }

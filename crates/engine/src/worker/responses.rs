@@ -187,19 +187,16 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.connections.stop_blocking(slot, now_ns);
         if P::WRITES_AHEAD {
             self.resume_output(slot);
-            let connection = &mut self.connections[slot].protocol;
-            if let Some(answered) = self.protocol.taken(connection, now_ns) {
-                self.answered_by_send(slot, now_ns, answered);
-            }
-            return;
-        }
-        let connection = &mut self.connections[slot];
-        if connection.state != State::Open {
+        } else if self.connections[slot].state != State::Open {
             // It was what comes before the first request.
             return;
         }
+        let connection = &mut self.connections[slot];
         if let Some(answered) = self.protocol.taken(&mut connection.protocol, now_ns) {
             self.answered_by_send(slot, now_ns, answered);
+            return;
+        }
+        if P::WRITES_AHEAD {
             return;
         }
         // If the reply was seen first, it has been free since then.
