@@ -5,8 +5,6 @@ pub(crate) mod quic;
 #[cfg(test)]
 mod tests;
 
-use std::io;
-
 use brunt_io::blocking::{Deadline, Link, LinkError, closed};
 use brunt_io::clock;
 use brunt_io::tls_config::remedy;
@@ -175,7 +173,7 @@ impl Negotiation<'_> {
         let session = self
             .link
             .secure(&side, self.deadline)
-            .map_err(|error| self.failed(TLS, error))?;
+            .map_err(|error| link_failed(self.plan, TLS, error))?;
         // The client library ends the handshake when a server chooses what was not offered.
         let chosen = self
             .plan
@@ -206,8 +204,8 @@ impl Negotiation<'_> {
         let deadline = self.deadline.or_after(self.refusal_ns);
         match self.link.receive(&mut Vec::new(), deadline) {
             Ok(true) | Err(LinkError::Timeout) => Ok(()),
-            Ok(false) => Err(self.failed(TLS, LinkError::Lost(closed()))),
-            Err(error) => Err(self.failed(TLS, error)),
+            Ok(false) => Err(link_failed(self.plan, TLS, LinkError::Lost(closed()))),
+            Err(error) => Err(link_failed(self.plan, TLS, error)),
         }
     }
 
@@ -221,10 +219,6 @@ impl Negotiation<'_> {
         } else {
             Err(LinkError::Lost(closed()))
         }
-    }
-
-    fn failed(&self, step: &str, error: LinkError) -> NegotiateError {
-        link_failed(self.plan, step, error)
     }
 
     /// Host and port, as in the URL.
@@ -242,7 +236,9 @@ fn link_failed(plan: &Plan, step: &str, error: LinkError) -> NegotiateError {
              server needs a longer --connect-timeout",
             plan.limits.connect_timeout_ns / 1_000_000
         ),
-        LinkError::Lost(reason) => return lost(server, step, &reason),
+        LinkError::Lost(reason) => format!(
+            "the connection to {server} was lost during {step} ({reason}); is it the right port?"
+        ),
         LinkError::NotTls => {
             format!("{server} does not speak TLS; use http:// in place of https://")
         }
@@ -290,13 +286,6 @@ fn describe(session: &tls::Negotiated) -> DescribedTls {
 #[error("{0}")]
 pub struct NegotiateError(String);
 
-/// The connection was closed or lost before it could be used.
-fn lost(server: &str, step: &str, reason: &io::Error) -> NegotiateError {
-    NegotiateError(format!(
-        "the connection to {server} was lost during {step} ({reason}); is it the right port?"
-    ))
-}
-
 /// The TLS handshake failed, by an alert or by what cannot be negotiated.
 fn no_session(server: &str, reason: &TlsError) -> NegotiateError {
     NegotiateError(format!(
@@ -342,8 +331,8 @@ impl Negotiation<'_> {
                         self.not_http2(is_tls, &answer, "it sends an alert")
                     }
                     // It refuses the client: see `listen_for_refusal`.
-                    LinkError::Tls(_) => self.failed(TLS, error),
-                    _ => self.failed(SETTINGS, error),
+                    LinkError::Tls(_) => link_failed(self.plan, TLS, error),
+                    _ => link_failed(self.plan, SETTINGS, error),
                 })?;
             let room = ANSWER_BYTES_MAX - answer.len();
             answer.extend_from_slice(&received[..received.len().min(room)]);
@@ -451,7 +440,7 @@ impl Negotiation<'_> {
         client.open(&offer, NONCE, &mut out);
         loop {
             self.exchange(&mut out, &mut received)
-                .map_err(|error| self.failed(UPGRADE, error))?;
+                .map_err(|error| link_failed(self.plan, UPGRADE, error))?;
             let progress = client
                 .receive(&received, settings, ZERO_MASK, &mut out, |_| {})
                 .map_err(refused)?;

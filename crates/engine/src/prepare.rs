@@ -328,19 +328,16 @@ fn choose_backend(choice: BackendChoice) -> (Backend, Option<String>) {
     if choice == BackendChoice::Epoll {
         return (Backend::Epoll, None);
     }
-    match uring_refusal() {
-        None => (Backend::Uring, None),
-        refusal => (Backend::Epoll, refusal),
+    match Uring::new(1) {
+        Ok(_) => (Backend::Uring, None),
+        Err(error) => {
+            let note = format!(
+                "io_uring is not available ({error}; it needs Linux 6.1, the sysctl \
+                 kernel.io_uring_disabled at 0, and a container's seccomp profile that allows it)"
+            );
+            (Backend::Epoll, Some(note))
+        }
     }
-}
-
-/// Why io_uring cannot be used here; absent when it can.
-pub fn uring_refusal() -> Option<String> {
-    let error = Uring::new(1).err()?;
-    Some(format!(
-        "io_uring is not available ({error}; it needs Linux 6.1, the sysctl \
-         kernel.io_uring_disabled at 0, and a container's seccomp profile that allows it)"
-    ))
 }
 
 /// Connects to the target and negotiates what is spoken. Files are read before that.

@@ -538,8 +538,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             // It is replaced when the last of what is in flight is answered.
             connection.requests_left = 0;
             if connection.in_flight == 0 {
-                let now_ns = self.backend.now_ns();
-                self.replace(slot, now_ns);
+                self.replace(slot, self.backend.now_ns());
             }
         }
         asked.is_some_and(|there| there > 0)

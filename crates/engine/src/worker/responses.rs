@@ -222,7 +222,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Counts what was flushed since this was last done.
     pub(super) fn count_output(&mut self, now_ns: u64) {
-        self.output.count_late(self.backend.take_late_bytes());
+        // What the kernel took of sends whose connection had been closed.
+        self.output.uncounted_bytes += self.backend.take_late_bytes();
         let bytes = std::mem::take(&mut self.output.uncounted_bytes);
         if bytes > 0 {
             self.recorder().tally(now_ns).bytes_sent += bytes;
@@ -414,8 +415,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.want_bodies();
         }
         let place = self.log_place(slot);
-        let recorder = self.recorder();
-        recorder.log_reply(timing, done_ns, answer, place);
+        self.recorder().log_reply(timing, done_ns, answer, place);
     }
 
     /// A response with an error is complete; `body` was kept of it.
@@ -488,8 +488,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
         }
         if let State::Greeting { .. } = self.connections[slot].state {
-            let limit_ns = self.connect_limit_ns(slot);
-            self.connections.arm(slot, limit_ns);
+            self.connections.arm(slot, self.connect_limit_ns(slot));
             return;
         }
         // What is given up may leave less room than there was.
@@ -499,8 +498,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.part(slot, now_ns);
             return;
         }
-        let deadline_ns = self.next_deadline_ns(slot);
-        self.connections.arm(slot, deadline_ns);
+        self.connections.arm(slot, self.next_deadline_ns(slot));
         if has_more_room {
             self.available(slot, now_ns, now_ns);
         }
