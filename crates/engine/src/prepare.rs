@@ -101,11 +101,8 @@ impl Prepared {
     /// What was prepared, for a round with this load.
     pub(crate) fn of_round(&self, load: &Load) -> Arc<Self> {
         let mut prepared = self.clone();
-        let connections = load.connections.min(self.plan.load.connections);
-        prepared.plan.load = Load {
-            connections,
-            ..load.clone()
-        };
+        prepared.plan.load = load.clone();
+        prepared.plan.load.connections = load.connections.min(self.plan.load.connections);
         Arc::new(prepared)
     }
 }

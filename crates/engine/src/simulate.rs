@@ -41,7 +41,7 @@ impl Prepared {
             datagrams: |worker| Ok(worker.machine.start_datagram_worker(worker.number, 0)),
         };
         let tls = self.negotiated.tls_client();
-        let workers = self.requests.run(backends, tls, WorkersIn { machine });
+        let workers = self.requests.run(backends, tls, WorkersIn(machine));
         Session::new(self, control, false, workers)
     }
 
@@ -62,9 +62,7 @@ impl Prepared {
 }
 
 /// Finds workers for a machine.
-struct WorkersIn<'m, M> {
-    machine: &'m mut M,
-}
+struct WorkersIn<'m, M>(&'m mut M);
 
 impl<'m, M: Machine> ForProtocol<M> for WorkersIn<'m, M> {
     type Outcome = Box<dyn Workers + 'm>;
@@ -76,7 +74,7 @@ impl<'m, M: Machine> ForProtocol<M> for WorkersIn<'m, M> {
         W: Workload,
     {
         Box::new(WorkerGroup {
-            machine: self.machine,
+            machine: self.0,
             make,
             protocol,
             workload,

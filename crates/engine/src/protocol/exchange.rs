@@ -130,7 +130,7 @@ impl MessageSet {
         if self.keeps_rendered {
             return connection.rendered.first();
         }
-        let place = connection.requests.oldest() as usize;
+        let place = connection.requests.oldest as usize;
         let message = &self.messages[places[place].request as usize];
         message.template.as_constant().unwrap_or_default()
     }
@@ -235,23 +235,11 @@ impl Rendered {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct InOrder {
     /// Place of the oldest one.
-    oldest: u32,
-    count: u32,
+    pub(super) oldest: u32,
+    pub(super) count: u32,
 }
 
 impl InOrder {
-    /// How many there are.
-    #[inline]
-    pub(super) fn count(self) -> u32 {
-        self.count
-    }
-
-    /// The place of the oldest one.
-    #[inline]
-    pub(super) fn oldest(self) -> u32 {
-        self.oldest
-    }
-
     /// The oldest one leaves its place, which is given.
     #[inline]
     pub(super) fn leave(&mut self, depth: u32) -> u32 {

@@ -132,7 +132,11 @@ impl Http3 {
 
     /// Begins a handshake.
     fn begin(&mut self, now_ns: u64) -> Option<Box<Client>> {
-        let seed = self.next_seed();
+        // What the randomness in its packets follows from: no two connections of a run have the same.
+        self.opened += 1;
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&self.opened.to_le_bytes());
+        seed[8..12].copy_from_slice(&self.worker.to_le_bytes());
         let Http3Requests {
             transport, depth, ..
         } = &*self.requests;
@@ -150,16 +154,6 @@ impl Http3 {
         connection.is_retried = true;
         connection.begun_ns = now_ns;
         connection.deadline_ns = u64::MAX;
-    }
-
-    /// What the randomness in the packets of the next connection follows from. No two connections
-    /// of a run have the same.
-    fn next_seed(&mut self) -> [u8; 32] {
-        self.opened += 1;
-        let mut seed = [0; 32];
-        seed[..8].copy_from_slice(&self.opened.to_le_bytes());
-        seed[8..12].copy_from_slice(&self.worker.to_le_bytes());
-        seed
     }
 }
 

@@ -279,7 +279,7 @@ impl ClientProtocol for Messages {
         let mut consumed = 0;
         while consumed < bytes.len() {
             let rest = &bytes[consumed..];
-            let is_awaited = connection.in_flight.requests.count() > 0 && !connection.is_put_off;
+            let is_awaited = connection.in_flight.requests.count > 0 && !connection.is_put_off;
             match reply {
                 Framing::None => {
                     connection.aside.overhead_bytes += rest.len() as u64;
@@ -302,7 +302,7 @@ impl ClientProtocol for Messages {
                 connection.first_byte_ns = received_ns;
             } else if is_awaited
                 && connection.first_byte_ns
-                    < places[connection.in_flight.requests.oldest() as usize].sent_ns
+                    < places[connection.in_flight.requests.oldest as usize].sent_ns
             {
                 connection.first_byte_ns = received_ns;
             }
@@ -360,7 +360,7 @@ impl ClientProtocol for Messages {
     }
 
     fn abandon(&mut self, connection: &mut MessagesConnection) -> Option<(u32, u64)> {
-        if connection.in_flight.requests.count() == 0 {
+        if connection.in_flight.requests.count == 0 {
             return None;
         }
         let discarded_bytes = connection.scanner.pending_bytes();
@@ -385,7 +385,7 @@ impl ClientProtocol for Messages {
     /// A message without a reply is done.
     #[inline]
     fn taken(&mut self, connection: &mut MessagesConnection, now_ns: u64) -> Option<(u32, Answer)> {
-        if self.encoded.reply != Framing::None || connection.in_flight.requests.count() == 0 {
+        if self.encoded.reply != Framing::None || connection.in_flight.requests.count == 0 {
             return None;
         }
         let answer = answer(RespKind::Reply, 0, now_ns);
@@ -395,7 +395,7 @@ impl ClientProtocol for Messages {
     fn note_put_off(&mut self, connection: &mut MessagesConnection, is_put_off: bool) {
         // What is echoed tells by itself what it answers.
         connection.is_put_off = is_put_off
-            && connection.in_flight.requests.count() == 1
+            && connection.in_flight.requests.count == 1
             && self.encoded.reply != Framing::Echo;
     }
 }

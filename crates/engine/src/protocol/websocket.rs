@@ -375,7 +375,7 @@ impl ClientProtocol for WebSocket {
         while consumed < bytes.len() {
             if !connection.client.is_in_message() {
                 connection.is_push =
-                    exchange.replies == 0 || connection.in_flight.requests.count() == 0;
+                    exchange.replies == 0 || connection.in_flight.requests.count == 0;
                 connection.likeness = Likeness::default();
                 if connection.reply.messages == 0 {
                     connection.first_byte_ns = received_ns;
@@ -522,7 +522,7 @@ impl ClientProtocol for WebSocket {
     }
 
     fn abandon(&mut self, connection: &mut WebSocketConnection) -> Option<(u32, u64)> {
-        if connection.in_flight.requests.count() == 0 {
+        if connection.in_flight.requests.count == 0 {
             return None;
         }
         let mut discarded_bytes = connection.reply.head_bytes + connection.reply.body_bytes;
@@ -589,7 +589,7 @@ impl ClientProtocol for WebSocket {
     fn sending(&mut self, connection: &mut WebSocketConnection) {
         connection.is_sending = true;
         if self.encoded.exchange.replies == 0 {
-            connection.in_send = connection.in_flight.requests.count();
+            connection.in_send = connection.in_flight.requests.count;
         }
     }
 

@@ -494,8 +494,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.recorder().record().generator = Some(used);
             self.recorder().name_requests(names);
         }
-        let unexpected = self.protocol.take_unexpected();
-        self.recorder().record().unexpected = unexpected;
+        self.recorder().record().unexpected = self.protocol.take_unexpected();
         let spent = Recorder::new(self.task.worker, 0, 0);
         let accounting = &mut self.connections.accounting;
         Finished {
