@@ -226,12 +226,10 @@ impl Quota {
     /// Takes up to `count` requests that are due at `due_ns`; gives how many may be sent.
     #[inline]
     pub(crate) fn take(&mut self, due_ns: u64, count: u64) -> u64 {
-        let Some(budget) = &self.budget else {
+        let counts = due_ns >= self.from_ns;
+        let Some(budget) = self.budget.as_ref().filter(|_| counts) else {
             return count;
         };
-        if due_ns < self.from_ns {
-            return count;
-        }
         while self.drawn < count {
             match budget.draw() {
                 0 => break,

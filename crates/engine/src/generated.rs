@@ -13,9 +13,9 @@ use brunt_load::{
 use brunt_proto::http1::{self, RequestKind, TextRequest, scan_requests_into};
 use brunt_proto::{BodiesWanted, Body};
 use brunt_record::{Answer, GeneratorUse, NO_NAME, Protocol, RequestTiming};
-use thiserror::Error;
 
 use crate::failure::RunError;
+use crate::prepare::PrepareError;
 use crate::protocol::{ClientProtocol, Out};
 
 /// Texts that a worker hands to its backend for good, so that they are sent without a copy; later
@@ -319,7 +319,8 @@ impl Generated {
     /// then to be short on average.
     #[inline]
     pub(crate) fn is_quick(&self) -> bool {
-        self.round.requests_time.is_below(QUICK_NS)
+        let CallTime { calls, ns } = self.round.requests_time;
+        calls > TIMED_FIRST && ns < calls.saturating_mul(QUICK_NS)
     }
 
     fn park(&mut self, slot: Slot) {
@@ -576,11 +577,6 @@ struct CallTime {
 }
 
 impl CallTime {
-    /// Whether calls take less than `ns` on average, as far as enough were timed.
-    fn is_below(&self, ns: u64) -> bool {
-        self.calls > TIMED_FIRST && self.ns < self.calls.saturating_mul(ns)
-    }
-
     /// A call begins; gives when, if its time is taken.
     #[inline]
     fn begin(&mut self, is_counted: bool, now_ns: impl FnOnce() -> u64) -> Option<u64> {
@@ -611,11 +607,6 @@ const PATIENCE_NS: u64 = 1_000_000_000;
 /// system, which no interrupt reaches, may take as long.
 const LEFT_BEHIND_NS: u64 = 5_000_000_000;
 
-/// Why a session cannot have its requests made by generators, in words.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct GeneratorsError(String);
-
 /// A generator for each worker; none where requests are those of the plan.
 #[derive(Debug, Default)]
 pub(crate) struct Generators {
@@ -643,15 +634,15 @@ impl Generators {
         generators: Vec<Box<dyn RequestGenerator>>,
         workers: u32,
         protocol: Protocol,
-    ) -> Result<Self, GeneratorsError> {
+    ) -> Result<Self, PrepareError> {
         if generators.len() != workers as usize {
-            return Err(GeneratorsError(format!(
+            return Err(PrepareError::Plan(format!(
                 "{} generators of requests for {workers} workers: each worker needs one",
                 generators.len()
             )));
         }
         if !protocol.takes_texts {
-            return Err(GeneratorsError(format!(
+            return Err(PrepareError::Plan(format!(
                 "the requests of a script are texts of HTTP/1.1, and {} is what is spoken here; \
                  use --http1",
                 protocol.name
@@ -768,7 +759,6 @@ mod tests {
         assert_eq!(time.calls, calls);
         let off = time.ns.abs_diff(7 * calls);
         assert!(off <= 7 * TIMED_EVERY, "{} of {}", time.ns, 7 * calls);
-        assert!(time.is_below(8) && !time.is_below(7));
         assert_eq!(time.begin(false, || unreachable!("not counted")), None);
         assert_eq!(time.calls, calls);
     }

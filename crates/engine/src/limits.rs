@@ -313,7 +313,7 @@ fn server_buffer_bytes_max(peer: &Peer) -> Option<u64> {
 }
 
 /// Ports of one local address that the kernel may choose from.
-pub fn ports_per_address() -> u64 {
+fn ports_per_address() -> u64 {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
     range
         .ok()

@@ -5,8 +5,6 @@ pub(crate) mod quic;
 #[cfg(test)]
 mod tests;
 
-use std::io;
-
 use brunt_io::blocking::{Deadline, Link, LinkError, closed};
 use brunt_io::clock;
 use brunt_io::tls_config::remedy;
@@ -175,7 +173,7 @@ impl Negotiation<'_> {
         let session = self
             .link
             .secure(&side, self.deadline)
-            .map_err(|error| self.failed(TLS, error))?;
+            .map_err(|error| link_failed(self.plan, TLS, error))?;
         // The client library ends the handshake when a server chooses what was not offered.
         let chosen = self
             .plan
@@ -206,8 +204,8 @@ impl Negotiation<'_> {
         let deadline = self.deadline.or_after(self.refusal_ns);
         match self.link.receive(&mut Vec::new(), deadline) {
             Ok(true) | Err(LinkError::Timeout) => Ok(()),
-            Ok(false) => Err(self.failed(TLS, LinkError::Lost(closed()))),
-            Err(error) => Err(self.failed(TLS, error)),
+            Ok(false) => Err(link_failed(self.plan, TLS, LinkError::Lost(closed()))),
+            Err(error) => Err(link_failed(self.plan, TLS, error)),
         }
     }
 
@@ -223,38 +221,41 @@ impl Negotiation<'_> {
         }
     }
 
-    fn failed(&self, step: &str, error: LinkError) -> NegotiateError {
-        let server = self.server();
-        NegotiateError(match error {
-            LinkError::Timeout => format!(
-                "{server} did not complete {step} within {} ms; is it the right port? A slow \
-                 server needs a longer --connect-timeout",
-                self.plan.limits.connect_timeout_ns / 1_000_000
-            ),
-            LinkError::Lost(reason) => return lost(server, step, &reason),
-            LinkError::NotTls => {
-                format!("{server} does not speak TLS; use http:// in place of https://")
-            }
-            LinkError::Tls(TlsError::Certificate(reason)) => format!(
-                "{server} is not trusted: the certificate {reason}; {}",
-                remedy(reason.fault)
-            ),
-            LinkError::Tls(reason) => {
-                let protocols = self.plan.connection.protocol.protocols();
-                return match (reason, protocols) {
-                    (TlsError::NoCommonProtocol, [only]) if only.version_option.is_some() => {
-                        not_offered(server, *only)
-                    }
-                    (reason, _) => no_session(server, &reason),
-                };
-            }
-        })
-    }
-
     /// Host and port, as in the URL.
     fn server(&self) -> &str {
         &self.plan.target.authority
     }
+}
+
+/// The connection before the run came to its end in this step.
+fn link_failed(plan: &Plan, step: &str, error: LinkError) -> NegotiateError {
+    let server = &plan.target.authority[..];
+    NegotiateError(match error {
+        LinkError::Timeout => format!(
+            "{server} did not complete {step} within {} ms; is it the right port? A slow \
+             server needs a longer --connect-timeout",
+            plan.limits.connect_timeout_ns / 1_000_000
+        ),
+        LinkError::Lost(reason) => format!(
+            "the connection to {server} was lost during {step} ({reason}); is it the right port?"
+        ),
+        LinkError::NotTls => {
+            format!("{server} does not speak TLS; use http:// in place of https://")
+        }
+        LinkError::Tls(TlsError::Certificate(reason)) => format!(
+            "{server} is not trusted: the certificate {reason}; {}",
+            remedy(reason.fault)
+        ),
+        LinkError::Tls(reason) => {
+            let protocols = plan.connection.protocol.protocols();
+            return match (reason, protocols) {
+                (TlsError::NoCommonProtocol, [only]) if only.version_option.is_some() => {
+                    not_offered(server, *only)
+                }
+                (reason, _) => no_session(server, &reason),
+            };
+        }
+    })
 }
 
 /// Pipelining is HTTP/1.1's: where `protocol` has streams, a plan that asks for it alone is
@@ -284,13 +285,6 @@ fn describe(session: &tls::Negotiated) -> DescribedTls {
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct NegotiateError(String);
-
-/// The connection was closed or lost before it could be used.
-fn lost(server: &str, step: &str, reason: &io::Error) -> NegotiateError {
-    NegotiateError(format!(
-        "the connection to {server} was lost during {step} ({reason}); is it the right port?"
-    ))
-}
 
 /// The TLS handshake failed, by an alert or by what cannot be negotiated.
 fn no_session(server: &str, reason: &TlsError) -> NegotiateError {
@@ -337,8 +331,8 @@ impl Negotiation<'_> {
                         self.not_http2(is_tls, &answer, "it sends an alert")
                     }
                     // It refuses the client: see `listen_for_refusal`.
-                    LinkError::Tls(_) => self.failed(TLS, error),
-                    _ => self.failed(SETTINGS, error),
+                    LinkError::Tls(_) => link_failed(self.plan, TLS, error),
+                    _ => link_failed(self.plan, SETTINGS, error),
                 })?;
             let room = ANSWER_BYTES_MAX - answer.len();
             answer.extend_from_slice(&received[..received.len().min(room)]);
@@ -446,7 +440,7 @@ impl Negotiation<'_> {
         client.open(&offer, NONCE, &mut out);
         loop {
             self.exchange(&mut out, &mut received)
-                .map_err(|error| self.failed(UPGRADE, error))?;
+                .map_err(|error| link_failed(self.plan, UPGRADE, error))?;
             let progress = client
                 .receive(&received, settings, ZERO_MASK, &mut out, |_| {})
                 .map_err(refused)?;

@@ -1,20 +1,18 @@
 //! What is shown of a run while it lasts, and what the world outside may do to it: its phase,
 //! snapshots of what its workers counted, and the handle to interrupt it by.
 //!
-//! A worker never waits for an observer. It sends what it counted since its last snapshot, at most
-//! every [`INTERVAL_NS`]; where there is no room for that, it goes on counting, and the next
-//! snapshot includes it. So what was shown adds up to what the worker recorded in the end.
+//! A worker never waits for an observer. It sends what it counted since its last snapshot, every
+//! [`INTERVAL_NS`] or so, and at the end of the round. So what was shown adds up to what the worker
+//! recorded.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use brunt_record::RequestLog;
 
 /// From one snapshot of a worker to the next, at least.
 pub(crate) const INTERVAL_NS: u64 = 100_000_000;
-/// Snapshots of a worker that may wait to be looked at.
-const WAITING_PER_WORKER: usize = 4;
 
 /// The phases of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -144,7 +142,7 @@ impl<F: FnMut(Phase, &Progress)> RunObserver for F {
 /// The snapshots of all workers in a round.
 #[derive(Debug)]
 pub(crate) struct Snapshots {
-    sender: SyncSender<Snapshot>,
+    sender: Sender<Snapshot>,
     receiver: Receiver<Snapshot>,
     /// The number of the first worker.
     first: u32,
@@ -155,7 +153,7 @@ pub(crate) struct Snapshots {
 impl Snapshots {
     /// Those of `workers`, by their numbers.
     pub(crate) fn new(workers: Range<u32>) -> Self {
-        let (sender, receiver) = sync_channel(workers.len() * WAITING_PER_WORKER);
+        let (sender, receiver) = channel();
         Self {
             sender,
             receiver,
@@ -177,23 +175,12 @@ impl Snapshots {
     /// Shows what has come since.
     pub(crate) fn deliver(&mut self, observer: &mut dyn RunObserver) {
         while let Ok(snapshot) = self.receiver.try_recv() {
-            self.take(&snapshot, observer);
-        }
-    }
-
-    /// Shows a snapshot that came another way.
-    pub(crate) fn take(&mut self, snapshot: &Snapshot, observer: &mut dyn RunObserver) {
-        let place = snapshot.worker.wrapping_sub(self.first) as usize;
-        if let Some(progress) = self.progress.get_mut(place) {
+            let progress = &mut self.progress[(snapshot.worker - self.first) as usize];
             // What there is now takes the place of what there was.
-            let before = Progress {
-                live: 0,
-                waiting: 0,
-                ..*progress
-            };
-            *progress = before.plus(snapshot.counts);
+            (progress.live, progress.waiting) = (0, 0);
+            *progress = progress.plus(snapshot.counts);
+            observer.snapshot(&snapshot);
         }
-        observer.snapshot(snapshot);
     }
 
     /// How far all workers have come together.
@@ -206,7 +193,7 @@ impl Snapshots {
 /// A worker's side: what it has shown so far, and when it may show more.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    sender: SyncSender<Snapshot>,
+    sender: Sender<Snapshot>,
     worker: u32,
     /// When the next snapshot is due; [`u64::MAX`] when the round is over.
     pub(crate) due_ns: u64,
@@ -214,26 +201,16 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Hands over what was counted since, if there is room for it.
+    /// Hands over what was counted since.
     pub(crate) fn show(&mut self, now_ns: u64, counts: Progress) {
         self.due_ns = now_ns.saturating_add(INTERVAL_NS);
-        // Where there is no room, it is a part of the next one.
-        if self
-            .sender
-            .try_send(self.since_last(now_ns, counts))
-            .is_ok()
-        {
-            self.counts = counts;
-        }
-    }
-
-    /// What was counted since the last one: at the end of the round, what is left to be shown.
-    pub(crate) fn since_last(&self, now_ns: u64, counts: Progress) -> Snapshot {
-        Snapshot {
+        // Where nobody listens any more, nobody waits for it.
+        let _ = self.sender.send(Snapshot {
             worker: self.worker,
             to_ns: now_ns,
             counts: counts.since(self.counts),
-        }
+        });
+        self.counts = counts;
     }
 }
 
@@ -247,37 +224,23 @@ const INTERRUPTED_DRAIN_NS: u64 = 1_000_000_000;
 /// The handle to interrupt a run by. Workers look at it once a turn.
 #[derive(Debug, Default)]
 pub struct Control {
-    interrupted: Flag,
+    interrupted: AtomicBool,
     /// Nothing is to be waited for any more.
-    pub(crate) hurried: Flag,
-    pub(crate) aborted: Flag,
+    hurried: AtomicBool,
+    aborted: AtomicBool,
     /// When the interrupt took effect, `u64::MAX` for not yet: now when it is set, or in simulation
     /// an instant that no worker has reached.
     pub(crate) interrupted_ns: Later,
     /// The end of the window that several agents agreed on before its time, `u64::MAX` for none.
     pub(crate) agreed_end_ns: Later,
     /// Whether a round that is ready waits for its start.
-    pub(crate) holds_start: Flag,
+    pub(crate) holds_start: AtomicBool,
     /// When the load of the round that is ready begins, `u64::MAX` while that is not known.
     pub(crate) start_ns: Later,
     /// Whether a round by count that is done waits for its end.
-    pub(crate) holds_end: Flag,
+    pub(crate) holds_end: AtomicBool,
     /// How long a round by count took that waits for its end, `u64::MAX` for none.
     pub(crate) done_window_ns: Later,
-}
-
-/// Something that is not so at first, and may become so from another thread.
-#[derive(Debug, Default)]
-pub(crate) struct Flag(AtomicBool);
-
-impl Flag {
-    pub(crate) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// An instant or a length in nanoseconds, which is not known at first.
@@ -293,7 +256,7 @@ impl Default for Later {
 impl Later {
     /// [`u64::MAX`] while it is not known.
     fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0.load(Relaxed)
     }
 
     pub(crate) fn known(&self) -> Option<u64> {
@@ -302,16 +265,16 @@ impl Later {
 
     /// What is known, which is not known any more then.
     pub(crate) fn take(&self) -> Option<u64> {
-        Some(self.0.swap(u64::MAX, Ordering::Relaxed)).filter(|&ns| ns < u64::MAX)
+        Some(self.0.swap(u64::MAX, Relaxed)).filter(|&ns| ns < u64::MAX)
     }
 
     pub(crate) fn set(&self, ns: u64) {
-        self.0.store(ns, Ordering::Relaxed);
+        self.0.store(ns, Relaxed);
     }
 
     /// The earliest counts.
     pub(crate) fn set_min(&self, ns: u64) {
-        self.0.fetch_min(ns, Ordering::Relaxed);
+        self.0.fetch_min(ns, Relaxed);
     }
 }
 
@@ -319,13 +282,13 @@ impl Control {
     /// Asks for the end of the measure phase, and of drain a second later at most. What was
     /// measured is the result. Only sets a flag: may be called by a signal handler.
     pub fn interrupt(&self) {
-        self.interrupted.set();
+        self.interrupted.store(true, Relaxed);
     }
 
     /// Asks for the end of the measure phase without any drain. What was measured is the result.
     /// Only sets flags: may be called by a signal handler.
     pub fn hurry(&self) {
-        self.hurried.set();
+        self.hurried.store(true, Relaxed);
         self.interrupt();
     }
 
@@ -344,12 +307,12 @@ impl Control {
 
     /// Whether the end was asked for.
     pub fn is_interrupted(&self) -> bool {
-        self.interrupted.is_set()
+        self.interrupted.load(Relaxed)
     }
 
     /// From now on a round that is ready waits until its start is known ([`Control::start_at`]).
     pub fn hold_start(&self) {
-        self.holds_start.set();
+        self.holds_start.store(true, Relaxed);
     }
 
     /// The load of the next round whose start is held begins at this instant of the run's clock.
@@ -360,7 +323,7 @@ impl Control {
     /// From now on a round by count that is done waits until its end is known
     /// ([`Control::end_at`]): that of the agent that takes longest.
     pub fn hold_end(&self) {
-        self.holds_end.set();
+        self.holds_end.store(true, Relaxed);
     }
 
     /// How long the window lasted until all that this agent has of a count was done, nanoseconds;
@@ -388,14 +351,19 @@ impl Control {
         end_ns.saturating_add(INTERRUPTED_DRAIN_NS)
     }
 
+    /// Whether there will be no result.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.aborted.load(Relaxed)
+    }
+
     /// Whether workers leave at once.
     pub(crate) fn leaves_at_once(&self) -> bool {
-        self.aborted.is_set() || self.hurried.is_set()
+        self.is_aborted() || self.hurried.load(Relaxed)
     }
 
     /// Makes the workers leave at once; there will be no result.
     pub fn abort(&self) {
-        self.aborted.set();
+        self.aborted.store(true, Relaxed);
     }
 }
 

@@ -101,11 +101,8 @@ impl Prepared {
     /// What was prepared, for a round with this load.
     pub(crate) fn of_round(&self, load: &Load) -> Arc<Self> {
         let mut prepared = self.clone();
-        let connections = load.connections.min(self.plan.load.connections);
-        prepared.plan.load = Load {
-            connections,
-            ..load.clone()
-        };
+        prepared.plan.load = load.clone();
+        prepared.plan.load.connections = load.connections.min(self.plan.load.connections);
         Arc::new(prepared)
     }
 }
@@ -207,7 +204,6 @@ pub fn prepare_simulated_part(
 ) -> Result<Prepared, PrepareError> {
     plan.check_complete()?;
     check_workers(&plan)?;
-    workers_here(&plan, part)?;
     tls_config::read_files(&mut plan.connection.tls)?;
     let peer = Peer::Unix("simulated".into());
     let side = tls_config::for_simulation(&plan)?;
@@ -329,19 +325,16 @@ fn choose_backend(choice: BackendChoice) -> (Backend, Option<String>) {
     if choice == BackendChoice::Epoll {
         return (Backend::Epoll, None);
     }
-    match uring_refusal() {
-        None => (Backend::Uring, None),
-        refusal => (Backend::Epoll, refusal),
+    match Uring::new(1) {
+        Ok(_) => (Backend::Uring, None),
+        Err(error) => {
+            let note = format!(
+                "io_uring is not available ({error}; it needs Linux 6.1, the sysctl \
+                 kernel.io_uring_disabled at 0, and a container's seccomp profile that allows it)"
+            );
+            (Backend::Epoll, Some(note))
+        }
     }
-}
-
-/// Why io_uring cannot be used here; absent when it can.
-pub fn uring_refusal() -> Option<String> {
-    let error = Uring::new(1).err()?;
-    Some(format!(
-        "io_uring is not available ({error}; it needs Linux 6.1, the sysctl \
-         kernel.io_uring_disabled at 0, and a container's seccomp profile that allows it)"
-    ))
 }
 
 /// Connects to the target and negotiates what is spoken. Files are read before that.

@@ -138,7 +138,7 @@ impl Probes {
                     control.interrupted_ns.set_min(now_ns);
                 }
                 let end_ns = control.drain_end_ns().saturating_add(INTERRUPTED_NS);
-                control.hurried.is_set() || now_ns >= end_ns
+                control.leaves_at_once() || now_ns >= end_ns
             },
         );
         match evidence {

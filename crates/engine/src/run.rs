@@ -108,13 +108,6 @@ impl AtHand<'_> {
         self.observer.progress(phase, &self.snapshots.progress());
     }
 
-    /// Shows what is left of what a worker counted that has left.
-    pub(crate) fn show_rest(&mut self, finished: &Finished, phase: Phase) {
-        self.snapshots.deliver(self.observer);
-        self.snapshots.take(&finished.rest, self.observer);
-        self.show(phase);
-    }
-
     /// Hands over what workers logged in a window that began at `start_ns`.
     pub(crate) fn hand_over_log(&mut self, start_ns: u64, finished: &mut [Finished]) {
         if self.prepared.plan.observation.logged_requests_max > 0 {

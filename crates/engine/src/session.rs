@@ -5,6 +5,7 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -17,13 +18,11 @@ use brunt_probe::memory;
 use brunt_record::{Backend, Evidence, Run, SetUp, Window};
 
 use crate::failure::RunError;
-use crate::generated::{Generators, GeneratorsError};
+use crate::generated::Generators;
 use crate::observer::{Control, Phase, RunObserver, Snapshots};
-use crate::prepare::Prepared;
+use crate::prepare::{PrepareError, Prepared};
 use crate::probes::Probes;
-use crate::protocol::{
-    Backends, ClientProtocol, ForProtocol, ON_EPOLL, ON_URING, OverTls, WorkerTransport,
-};
+use crate::protocol::{ClientProtocol, ForProtocol, MakeBackend, ON_EPOLL, ON_URING};
 use crate::run::{AtHand, Begun, START_MARGIN_NS, Watched, WindowEnd, unopened};
 use crate::task::{Finished, Preparation};
 use crate::worker::Worker;
@@ -77,8 +76,9 @@ pub(crate) trait Workers {
     /// A round failed.
     fn fail(&mut self, _control: &Control) {}
 
-    /// The last round is over: has them leave; once `is_hurried`, without waiting for servers.
-    fn leave(&mut self, _control: &Control, _is_hurried: &dyn Fn() -> bool) {}
+    /// The last round is over: has them leave, and close their connections: where the protocol has
+    /// it so, when the servers have heard of it; once `is_hurried`, without waiting for them.
+    fn leave(&mut self, control: &Control, is_hurried: &dyn Fn() -> bool);
 }
 
 /// Workers on threads of this machine.
@@ -141,22 +141,6 @@ impl Prepared {
         let load = self.plan.load.clone();
         self.open(control, own_server).round(&load, observer)
     }
-
-    /// What a worker does on one of these backends, in the protocol that was negotiated.
-    fn worker_body<B>(&self, backends: B) -> Arc<WorkerBody>
-    where
-        B: Backends<Machine = ()> + Send + Sync + 'static,
-    {
-        match self.negotiated.tls_client() {
-            None => self.requests.run(OnBackends { backends }),
-            Some(client) => self.requests.run(OnBackends {
-                backends: OverTls {
-                    inner: backends,
-                    client,
-                },
-            }),
-        }
-    }
 }
 
 /// A session, wherever it takes place.
@@ -206,7 +190,7 @@ impl<'m> Session<'m> {
     pub fn set_generators(
         &mut self,
         generators: Vec<Box<dyn RequestGenerator>>,
-    ) -> Result<(), GeneratorsError> {
+    ) -> Result<(), PrepareError> {
         let workers = self.prepared.worker_count();
         let protocol = self.prepared.negotiated.protocol;
         self.generators = Generators::new(generators, workers, protocol)?;
@@ -254,6 +238,12 @@ impl<'m> Session<'m> {
     }
 }
 
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.workers.leave(&self.control, &|| false);
+    }
+}
+
 impl Workers for Threads {
     fn set_up(&mut self, round: &mut AtHand<'_>) -> Result<Begun, RunError> {
         let (unix_ms, setup_start_ns) = (clock::unix_ms(), clock::now_ns());
@@ -280,7 +270,7 @@ impl Workers for Threads {
     /// Soon, unless somebody else says when.
     fn start_of_load(&mut self, round: &mut AtHand<'_>) -> Result<u64, RunError> {
         let control = round.control;
-        if !control.holds_start.is_set() {
+        if !control.holds_start.load(Relaxed) {
             return Ok(clock::now_ns() + START_MARGIN_NS);
         }
         loop {
@@ -316,7 +306,7 @@ impl Workers for Threads {
             let _ = orders.send(Order::Start(load_ns));
         }
         // An agreed start may be seconds away.
-        let ready_until_ns = if control.holds_start.is_set() {
+        let ready_until_ns = if control.holds_start.load(Relaxed) {
             load_ns
         } else {
             0
@@ -374,16 +364,13 @@ impl Workers for Threads {
         let watched = watched
             .or_else(|| Watched::since(before))
             .unwrap_or_default();
-        if control.aborted.is_set() {
+        if control.is_aborted() {
             // A generator may have ended the round before there was a measurement.
             let error = round.generators.error().cloned();
             return Err(error.map_or(RunError::Interrupted, RunError::Generator));
         }
-        let finished: Vec<Finished> = finished.into_iter().flatten().collect();
-        for finished in &finished {
-            round.show_rest(finished, Phase::Drain);
-        }
-        Ok((finished, watched))
+        round.show(Phase::Drain);
+        Ok((finished.into_iter().flatten().collect(), watched))
     }
 
     /// With the agent that takes longest.
@@ -394,7 +381,7 @@ impl Workers for Threads {
         window: Window,
     ) -> Result<WindowEnd, RunError> {
         let control = round.control;
-        if round.prepared.plan.load.stop.requests.is_none() || !control.holds_end.is_set() {
+        if round.prepared.plan.load.stop.requests.is_none() || !control.holds_end.load(Relaxed) {
             return Ok(own);
         }
         let own_window_ns = own.end_ns.saturating_sub(window.start_ns);
@@ -452,9 +439,10 @@ impl Threads {
         if !self.threads.is_empty() {
             return Ok(());
         }
+        let tls = prepared.negotiated.tls_client();
         let body = match prepared.backend {
-            Backend::Uring => prepared.worker_body(ON_URING),
-            Backend::Epoll => prepared.worker_body(ON_EPOLL),
+            Backend::Uring => prepared.requests.run(ON_URING, tls, BodyMaker),
+            Backend::Epoll => prepared.requests.run(ON_EPOLL, tls, BodyMaker),
             Backend::Sim => return Err(RunError::OfSimulation),
         };
         for (place, worker) in prepared.workers.clone().enumerate() {
@@ -510,43 +498,32 @@ impl Threads {
     }
 }
 
-impl Drop for Threads {
-    /// Workers leave, and close their connections: where the protocol has it so, when the servers
-    /// have heard of it.
-    fn drop(&mut self) {
-        self.orders.clear();
-        for thread in self.threads.drain(..) {
-            // What went wrong with it was reported.
-            let _ = thread.join();
-        }
-    }
-}
-
 /// The body of a worker thread: how it hears and reports, and the CPU that it is bound to.
 type WorkerBody =
     dyn Fn(&Receiver<Order>, &dyn Fn(Report), Option<u32>) -> io::Result<()> + Send + Sync;
 
-/// Makes the body of worker threads on these backends.
-struct OnBackends<B> {
-    backends: B,
-}
+/// Makes the body of worker threads.
+struct BodyMaker;
 
-impl<B: Backends<Machine = ()> + Send + Sync + 'static> ForProtocol for OnBackends<B> {
+impl ForProtocol<()> for BodyMaker {
     type Outcome = Arc<WorkerBody>;
 
-    fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Arc<WorkerBody> {
+    fn run<B, P, W>(self, make: MakeBackend<(), B>, protocol: P, workload: W) -> Self::Outcome
+    where
+        B: ClientBackend<Transport = P::Transport> + 'static,
+        P: ClientProtocol,
+        W: Workload,
+    {
         Arc::new(move |orders, report, bound_cpu| {
             threads::precise_timers();
-            let mut worker: Option<Worker<_, P, W>> = None;
+            let mut worker: Option<Worker<B, P, W>> = None;
             while let Some(Order::Prepare(preparation)) = match &mut worker {
                 None => orders.recv().ok(),
                 Some(worker) => worker.next_order(orders)?,
             } {
                 let mut ready = match worker.take() {
                     None => {
-                        let here = &mut ();
-                        let new = preparation.task.place(here);
-                        let backend = P::Transport::backend(&self.backends, new)?;
+                        let backend = make(preparation.task.place(&mut ()))?;
                         Worker::new(backend, protocol.clone(), workload.clone(), *preparation)
                     }
                     Some(worker) => worker.again(*preparation),

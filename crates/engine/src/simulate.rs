@@ -3,15 +3,14 @@
 
 use std::sync::Arc;
 
+use brunt_io::backend::ClientBackend;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_record::{Evidence, Run, SetUp, ThreadUse};
 
 use crate::failure::RunError;
 use crate::observer::{Control, Phase};
 use crate::prepare::Prepared;
-use crate::protocol::{
-    Backends, ClientProtocol, ForProtocol, OfKernel, OnConnections, OverTls, WorkerTransport,
-};
+use crate::protocol::{Backends, ClientProtocol, ForProtocol, MakeBackend};
 use crate::run::{AtHand, Begun, START_MARGIN_NS, Watched};
 use crate::session::{Rounds, Session, Workers};
 use crate::task::Finished;
@@ -19,9 +18,9 @@ use crate::worker::Worker;
 use crate::workload::Workload;
 
 /// A machine whose accounts are those of a run.
-pub trait Machine: VirtualMachine<ThreadUse = ThreadUse, Evidence = Evidence> {}
+pub trait Machine: VirtualMachine<ThreadUse = ThreadUse, Evidence = Evidence> + 'static {}
 
-impl<M: VirtualMachine<ThreadUse = ThreadUse, Evidence = Evidence>> Machine for M {}
+impl<M: VirtualMachine<ThreadUse = ThreadUse, Evidence = Evidence> + 'static> Machine for M {}
 
 impl Prepared {
     /// A session in `machine`, the one that it was prepared in. The outcome of its rounds follows
@@ -37,20 +36,12 @@ impl Prepared {
         machine: &'m mut M,
         control: &Arc<Control>,
     ) -> Session<'m> {
-        let backends = OfKernel::<M, _, _> {
+        let backends = Backends::<M, _, _> {
             streams: |worker| Ok(worker.machine.start_worker(worker.number, 0)),
             datagrams: |worker| Ok(worker.machine.start_datagram_worker(worker.number, 0)),
         };
-        let workers: Box<dyn Workers + 'm> = match self.negotiated.tls_client() {
-            None => self.requests.run(WorkerMaker { machine, backends }),
-            Some(client) => self.requests.run(WorkerMaker {
-                machine,
-                backends: OverTls {
-                    inner: backends,
-                    client,
-                },
-            }),
-        };
+        let tls = self.negotiated.tls_client();
+        let workers = self.requests.run(backends, tls, WorkersIn(machine));
         Session::new(self, control, false, workers)
     }
 
@@ -70,19 +61,21 @@ impl Prepared {
     }
 }
 
-/// Finds workers for a machine, on these backends.
-struct WorkerMaker<'m, B: Backends> {
-    machine: &'m mut B::Machine,
-    backends: B,
-}
+/// Finds workers for a machine.
+struct WorkersIn<'m, M>(&'m mut M);
 
-impl<'m, B: Backends<Machine: Machine> + 'm> ForProtocol for WorkerMaker<'m, B> {
+impl<'m, M: Machine> ForProtocol<M> for WorkersIn<'m, M> {
     type Outcome = Box<dyn Workers + 'm>;
 
-    fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Self::Outcome {
+    fn run<B, P, W>(self, make: MakeBackend<M, B>, protocol: P, workload: W) -> Self::Outcome
+    where
+        B: ClientBackend<Transport = P::Transport> + 'static,
+        P: ClientProtocol,
+        W: Workload,
+    {
         Box::new(WorkerGroup {
-            machine: self.machine,
-            backends: self.backends,
+            machine: self.0,
+            make,
             protocol,
             workload,
             workers: Vec::new(),
@@ -91,32 +84,21 @@ impl<'m, B: Backends<Machine: Machine> + 'm> ForProtocol for WorkerMaker<'m, B> 
     }
 }
 
-/// A worker of a protocol, on one of these backends.
-type WorkerOf<B, P, W> =
-    Worker<<<P as OnConnections>::Transport as WorkerTransport>::Backend<B>, P, W>;
-
-struct WorkerGroup<'m, B: Backends, P: ClientProtocol, W: Workload> {
-    machine: &'m mut B::Machine,
-    backends: B,
+struct WorkerGroup<'m, M, B, P: ClientProtocol, W> {
+    machine: &'m mut M,
+    make: MakeBackend<M, B>,
     protocol: P,
     workload: W,
     /// None before the first round.
-    workers: Vec<WorkerOf<B, P, W>>,
+    workers: Vec<Worker<B, P, W>>,
     /// Of the round at hand, before its load, and the CPU time that each had before it.
-    ready: Vec<(WorkerOf<B, P, W>, u64)>,
+    ready: Vec<(Worker<B, P, W>, u64)>,
 }
 
-impl<B: Backends, P: ClientProtocol, W: Workload> Drop for WorkerGroup<'_, B, P, W> {
-    fn drop(&mut self) {
-        for worker in &mut self.workers {
-            worker.leave();
-        }
-    }
-}
-
-impl<B, P, W> Workers for WorkerGroup<'_, B, P, W>
+impl<M, B, P, W> Workers for WorkerGroup<'_, M, B, P, W>
 where
-    B: Backends<Machine: Machine>,
+    M: Machine,
+    B: ClientBackend<Transport = P::Transport>,
     P: ClientProtocol,
     W: Workload,
 {
@@ -134,7 +116,7 @@ where
                 Some(former) => (former.again(preparation), self.machine.cpu_ns(worker)),
                 None => {
                     let place = preparation.task.place(&mut *self.machine);
-                    let backend = P::Transport::backend(&self.backends, place).map_err(failed)?;
+                    let backend = (self.make)(place).map_err(failed)?;
                     let (protocol, workload) = (self.protocol.clone(), self.workload.clone());
                     (Worker::new(backend, protocol, workload, preparation), 0)
                 }
@@ -183,13 +165,13 @@ where
             if let Some(thread) = self.machine.thread_use(worker) {
                 finished.recorder.record().thread = Some(thread);
             }
-            round.show_rest(&finished, Phase::Measure);
+            round.show(Phase::Measure);
             round.generators.put_back(place, finished.generated.take());
             finished.cpu.user_ns = self.machine.cpu_ns(worker) - cpu_before_ns;
             all.push(finished);
             self.workers.push(ready);
         }
-        if control.aborted.is_set() {
+        if control.is_aborted() {
             return Err(RunError::Interrupted);
         }
         let drained_ns = all
@@ -206,5 +188,11 @@ where
 
     fn evidence(&mut self, _round: &mut AtHand<'_>) -> Evidence {
         self.machine.evidence()
+    }
+
+    fn leave(&mut self, _control: &Control, _is_hurried: &dyn Fn() -> bool) {
+        for mut worker in self.workers.drain(..) {
+            worker.leave();
+        }
     }
 }

@@ -11,7 +11,7 @@ use brunt_record::{Backend as BackendName, Recorder, Transport, Window};
 
 use crate::backlog::{Budget, Budgets};
 use crate::generated::Generated;
-use crate::observer::{Control, Shown, Snapshot};
+use crate::observer::{Control, Shown};
 use crate::prepare::Prepared;
 use crate::protocol::NewWorker;
 
@@ -83,8 +83,6 @@ pub(crate) struct Finished {
     pub(crate) cpu: CpuUse,
     /// The CPU that it was bound to.
     pub(crate) bound_cpu: Option<u32>,
-    /// What was not shown yet.
-    pub(crate) rest: Snapshot,
     /// When the last request was answered or failed, 0 for none.
     pub(crate) last_done_ns: u64,
     /// What made the requests; absent where they were those of the plan.

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use brunt_io::backend::Peer;
-use brunt_io::blocking::Deadline;
+use brunt_io::blocking::{Deadline, LinkError};
 use brunt_io::clock;
 use brunt_load::Plan;
 use brunt_proto::Limits;
@@ -14,7 +14,7 @@ use brunt_proto::quic::ClientTransport;
 use brunt_proto::tls::{ClientSide, Version};
 use brunt_record::NegotiatedTls as DescribedTls;
 
-use super::{NegotiateError, Negotiated, NegotiatedTls, allowed_note, lost};
+use super::{NegotiateError, Negotiated, NegotiatedTls, allowed_note, link_failed};
 use crate::protocol::{TlsClient, quic_transport};
 
 /// Most bytes of a datagram.
@@ -28,7 +28,7 @@ const SEEDS: [[u8; 32]; 2] = [
 /// What is said of the cipher suite, which QUIC does not tell.
 const SUITE: &str = "in QUIC";
 /// The step that is QUIC's own (RFC 9001 section 4).
-const HANDSHAKE: &str = "the handshake of QUIC";
+const HANDSHAKE: &str = "the handshake of QUIC, over UDP,";
 
 /// Negotiates with a server of HTTP/3 at `peer`, on a connection that is closed again.
 ///
@@ -55,15 +55,9 @@ pub(crate) fn negotiate(
     let asked = plan.depth_over(protocol);
     let deadline = Deadline::after(plan.limits.connect_timeout_ns);
     let exchanged = attempts(&transport, asked, address, deadline);
-    let depth = exchanged.map_err(|failure| match failure {
-        Failure::Ended(reason) => failed(reason.to_string()),
-        Failure::Timeout => NegotiateError(format!(
-            "{server} did not answer over QUIC within {} ms; does it speak HTTP/3 there, and does \
-             UDP get through? A slow server needs a longer --connect-timeout",
-            plan.limits.connect_timeout_ns / 1_000_000
-        )),
-        Failure::Lost(reason) => lost(server, HANDSHAKE, &reason),
-    })?;
+    let depth = exchanged
+        .map_err(|error| link_failed(plan, HANDSHAKE, error))?
+        .map_err(|ended| failed(ended.to_string()))?;
     if depth == 0 {
         return Err(NegotiateError(format!(
             "{server} allows no requests in HTTP/3 (its initial_max_streams_bidi is 0); use --http1"
@@ -87,19 +81,6 @@ pub(crate) fn negotiate(
     })
 }
 
-/// Why there is no connection.
-enum Failure {
-    Ended(Ended),
-    Timeout,
-    Lost(io::Error),
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Lost(error)
-    }
-}
-
 /// Negotiates on a connection, and on another one where the server refuses that, from the same
 /// socket.
 fn attempts(
@@ -107,7 +88,7 @@ fn attempts(
     asked: u32,
     address: SocketAddr,
     deadline: Deadline,
-) -> Result<u32, Failure> {
+) -> Result<Result<u32, Ended>, LinkError> {
     let unspecified: SocketAddr = match address {
         SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
         SocketAddr::V6(_) => ([0; 16], 0).into(),
@@ -120,14 +101,18 @@ fn attempts(
         exchange(client.ok_or_else(nameless)?, &socket, deadline)
     };
     match attempt(SEEDS[0]) {
-        Err(Failure::Ended(ended)) if ended.is_refusal() => attempt(SEEDS[1]),
+        Ok(Err(ended)) if ended.is_refusal() => attempt(SEEDS[1]),
         exchanged => exchanged,
     }
 }
 
 /// Exchanges datagrams until the server's settings are in, and closes the connection; gives how
 /// many requests the server allows.
-fn exchange(mut client: Client, socket: &UdpSocket, deadline: Deadline) -> Result<u32, Failure> {
+fn exchange(
+    mut client: Client,
+    socket: &UdpSocket,
+    deadline: Deadline,
+) -> Result<Result<u32, Ended>, LinkError> {
     let (limits, mut known) = (Limits::default(), KnownHead::default());
     let (mut buffer, mut out) = (vec![0; DATAGRAM_BYTES_MAX], Vec::new());
     loop {
@@ -137,11 +122,11 @@ fn exchange(mut client: Client, socket: &UdpSocket, deadline: Deadline) -> Resul
             client.close(ErrorCode::NoError, clock::now_ns());
             // Whether it still hears that makes no difference here.
             let _ = send(socket, &mut client, &mut out);
-            return Ok(depth);
+            return Ok(Ok(depth));
         }
         let now_ns = clock::now_ns();
         let timer_ns = client.deadline_ns().saturating_sub(now_ns).max(1);
-        let left = deadline.left().map_err(|_| Failure::Timeout)?;
+        let left = deadline.left()?;
         socket.set_read_timeout(Some(left.min(Duration::from_nanos(timer_ns))))?;
         match socket.recv(&mut buffer) {
             // A datagram without bytes says nothing, and anybody may send one.
@@ -158,7 +143,7 @@ fn exchange(mut client: Client, socket: &UdpSocket, deadline: Deadline) -> Resul
                 Err(ended) => {
                     // It may have to be told.
                     let _ = send(socket, &mut client, &mut out);
-                    return Err(Failure::Ended(ended));
+                    return Ok(Err(ended));
                 }
             }
         }
@@ -166,7 +151,7 @@ fn exchange(mut client: Client, socket: &UdpSocket, deadline: Deadline) -> Resul
 }
 
 /// Sends what is to be sent.
-fn send(socket: &UdpSocket, client: &mut Client, out: &mut Vec<u8>) -> Result<(), Failure> {
+fn send(socket: &UdpSocket, client: &mut Client, out: &mut Vec<u8>) -> io::Result<()> {
     loop {
         out.clear();
         let Some(sent) = client.transmit(clock::now_ns(), out) else {

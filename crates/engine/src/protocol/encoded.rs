@@ -1,9 +1,12 @@
 //! What a run sends, in the protocol that was negotiated: the one place that chooses protocol and
 //! workload. Where nothing is requested, what takes the place of a protocol.
 
+use std::io;
 use std::sync::Arc;
 
-use brunt_io::transport::Stream;
+use brunt_io::backend::ClientBackend;
+use brunt_io::tls::Tls;
+use brunt_io::transport::{Datagram, Stream};
 use brunt_load::{Plan, ProtocolSpec};
 use brunt_proto::tls::ClientSide;
 use brunt_record::{Protocol, RequestTiming};
@@ -14,18 +17,26 @@ use super::http3::{Http3, Http3Requests};
 use super::messages::{EncodedMessages, Messages};
 use super::websocket::{EncodedWebSocket, WebSocket};
 use super::{
-    Broken, ClientProtocol, EncodeError, Next, OnConnections, Optional, Out, Sizes, Taken,
+    Backends, Broken, ClientProtocol, EncodeError, NewWorker, Next, Out, Sizes, Taken, TlsClient,
 };
 use crate::workload::{Attempts, Requests, Streams, Workload, stream_payload};
 
 /// What a run is over each protocol.
-pub(crate) trait ForProtocol {
+pub(crate) trait ForProtocol<M> {
     /// What comes out.
     type Outcome;
 
-    /// Does it with workers that speak `protocol` for a `workload`, each with clones.
-    fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Self::Outcome;
+    /// Does it with workers that speak `protocol` for a `workload`, each with clones, on backends
+    /// that `make` gives.
+    fn run<B, P, W>(self, make: MakeBackend<M, B>, protocol: P, workload: W) -> Self::Outcome
+    where
+        B: ClientBackend<Transport = P::Transport> + 'static,
+        P: ClientProtocol,
+        W: Workload;
 }
+
+/// Makes the backend of a worker.
+pub(crate) type MakeBackend<M, B> = Box<dyn Fn(NewWorker<'_, M>) -> io::Result<B> + Send + Sync>;
 
 /// The requests of a run, encoded once for all workers, and what each of them begins with.
 #[derive(Clone, Debug)]
@@ -85,16 +96,43 @@ impl EncodedRequests {
         }
     }
 
-    /// Does `what` with the protocol of the requests.
-    pub(crate) fn run<F: ForProtocol>(&self, what: F) -> F::Outcome {
+    /// Does `what` with the protocol of the requests on these backends. TLS is around those of
+    /// streams, where it is spoken over them.
+    pub(crate) fn run<M: 'static, S, D, F: ForProtocol<M>>(
+        &self,
+        backends: Backends<M, S, D>,
+        tls: Option<TlsClient>,
+        what: F,
+    ) -> F::Outcome
+    where
+        S: ClientBackend<Transport = Stream> + 'static,
+        D: ClientBackend<Transport = Datagram> + 'static,
+    {
+        let Backends { streams, datagrams } = backends;
+        match (self, tls) {
+            (Self::Http3(protocol), _) => what.run(Box::new(datagrams), protocol.clone(), Requests),
+            (_, None) => self.run_on(Box::new(streams), what),
+            (_, Some(TlsClient { side, alpn })) => {
+                let make = move |worker: NewWorker<'_, M>| {
+                    Ok(Tls::client(streams(worker)?, side.clone(), alpn))
+                };
+                self.run_on(Box::new(make), what)
+            }
+        }
+    }
+
+    fn run_on<M, B, F: ForProtocol<M>>(&self, make: MakeBackend<M, B>, what: F) -> F::Outcome
+    where
+        B: ClientBackend<Transport = Stream> + 'static,
+    {
         match self {
-            Self::Http1(protocol) => what.run(protocol.clone(), Requests),
-            Self::Http2(protocol) => what.run(protocol.clone(), Requests),
-            Self::Http3(protocol) => what.run(protocol.clone(), Requests),
-            Self::Messages(protocol) => what.run(protocol.clone(), Requests),
-            Self::WebSocket(protocol) => what.run(protocol.clone(), Requests),
-            Self::Streams(payload) => what.run(Unread, Streams::new(Arc::clone(payload))),
-            Self::Connections => what.run(Unread, Attempts),
+            Self::Http1(protocol) => what.run(make, protocol.clone(), Requests),
+            Self::Http2(protocol) => what.run(make, protocol.clone(), Requests),
+            Self::Http3(_) => unreachable!("HTTP/3 is over datagrams"),
+            Self::Messages(protocol) => what.run(make, protocol.clone(), Requests),
+            Self::WebSocket(protocol) => what.run(make, protocol.clone(), Requests),
+            Self::Streams(payload) => what.run(make, Unread, Streams::new(Arc::clone(payload))),
+            Self::Connections => what.run(make, Unread, Attempts),
         }
     }
 }
@@ -103,13 +141,12 @@ impl EncodedRequests {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unread;
 
-impl OnConnections for Unread {
+impl ClientProtocol for Unread {
     type Transport = Stream;
     type Connection = ();
-}
 
-impl ClientProtocol for Unread {
     const IN_ORDER: bool = true;
+
     fn connection(&self) {}
 
     fn open(&mut self, _connection: &mut (), _out: &mut Out, _now_ns: u64) -> bool {
@@ -148,5 +185,3 @@ impl ClientProtocol for Unread {
         true
     }
 }
-
-impl Optional for Unread {}

@@ -2,6 +2,8 @@
 //! encoded once for all workers, and what a connection keeps of those in flight.
 
 use std::collections::VecDeque;
+use std::iter::StepBy;
+use std::ops::RangeFrom;
 
 use brunt_load::{MessageSpec, Plan};
 use brunt_proto::messages::{Template, Values};
@@ -128,7 +130,7 @@ impl MessageSet {
         if self.keeps_rendered {
             return connection.rendered.first();
         }
-        let place = connection.requests.oldest() as usize;
+        let place = connection.requests.oldest as usize;
         let message = &self.messages[places[place].request as usize];
         message.template.as_constant().unwrap_or_default()
     }
@@ -179,28 +181,11 @@ pub(crate) fn answer(
     }
 }
 
-/// Gives connections their numbers in the run.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ConnectionNumbers {
-    next: u64,
-    workers: u64,
-}
+/// Gives connections their numbers in the run: those of a worker among so many.
+pub(super) type ConnectionNumbers = StepBy<RangeFrom<u64>>;
 
-impl ConnectionNumbers {
-    /// Those of this worker among so many.
-    pub(super) fn new(worker: u32, workers: u32) -> Self {
-        Self {
-            next: worker.into(),
-            workers: workers.into(),
-        }
-    }
-
-    /// That of the connection that is made now.
-    pub(super) fn next(&mut self) -> u64 {
-        let number = self.next;
-        self.next += self.workers;
-        number
-    }
+pub(super) fn connection_numbers(worker: u32, workers: u32) -> ConnectionNumbers {
+    (u64::from(worker)..).step_by(workers as usize)
 }
 
 /// Messages that were filled in and whose echoes are awaited, oldest first. A connection without
@@ -250,23 +235,11 @@ impl Rendered {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct InOrder {
     /// Place of the oldest one.
-    oldest: u32,
-    count: u32,
+    pub(super) oldest: u32,
+    pub(super) count: u32,
 }
 
 impl InOrder {
-    /// How many there are.
-    #[inline]
-    pub(super) fn count(self) -> u32 {
-        self.count
-    }
-
-    /// The place of the oldest one.
-    #[inline]
-    pub(super) fn oldest(self) -> u32 {
-        self.oldest
-    }
-
     /// The oldest one leaves its place, which is given.
     #[inline]
     pub(super) fn leave(&mut self, depth: u32) -> u32 {

@@ -98,7 +98,7 @@ impl<'a> Parts<'a> {
     ) -> Result<Self, EncodeError> {
         let parts =
             Self::of(request).map_err(|reason| EncodeError::request(plan, index, reason))?;
-        if parts.is_fixed() {
+        if parts.holes.is_empty() {
             Ok(parts)
         } else {
             Err(EncodeError::request(
@@ -120,11 +120,6 @@ impl<'a> Parts<'a> {
             headers: &self.headers,
             body: &self.body,
         }
-    }
-
-    /// Whether nothing is filled in.
-    pub(super) fn is_fixed(&self) -> bool {
-        self.holes.is_empty()
     }
 
     /// The holes of a part that begins at `at`.

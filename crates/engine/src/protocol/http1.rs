@@ -17,8 +17,8 @@ use super::exchange::InOrder;
 use super::filled::{Parts, RawRequestsError, kind_of};
 use super::payload::{Copies, Payload};
 use super::{
-    Broken, ClientProtocol, ConnectionEnd, EncodeError, Next, OnConnections, Optional, Out,
-    PayloadPart, ProtocolEvent, Sizes, Taken,
+    Broken, ClientProtocol, ConnectionEnd, EncodeError, Next, Out, PayloadPart, ProtocolEvent,
+    Sizes, Taken,
 };
 use crate::failure;
 
@@ -167,7 +167,7 @@ impl Http1Requests {
         });
         Sizes {
             request: lengths.max().unwrap_or(0) as usize,
-            copies: self.payload.copies_bytes(),
+            copies: self.payload.copies_bytes,
             of_connection: self.own_bytes(),
             held: self.held_bytes(),
         }
@@ -176,7 +176,7 @@ impl Http1Requests {
     /// Bytes that each connection has beside those at most: copies of what is filled in, and of
     /// requests that follow each other and do not lie so.
     fn own_bytes(&self) -> usize {
-        let are_apart = self.depth > 1 && self.payload.copies_bytes() == 0;
+        let are_apart = self.depth > 1 && self.payload.copies_bytes == 0;
         let requests = self.requests.iter();
         let copied = requests.filter(|request| are_apart || request.filled != FIXED);
         let bytes = copied
@@ -283,12 +283,10 @@ pub(crate) struct Http1Connection {
     first_byte_ns: u64,
 }
 
-impl OnConnections for Http1 {
+impl ClientProtocol for Http1 {
     type Transport = Stream;
     type Connection = Http1Connection;
-}
 
-impl ClientProtocol for Http1 {
     const IN_ORDER: bool = true;
 
     fn start(&mut self, worker: u32, workers: u32, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
@@ -337,7 +335,7 @@ impl ClientProtocol for Http1 {
         if bytes.is_empty() {
             return Ok(Taken::without_event(0));
         }
-        if connection.requests.count() == 0 {
+        if connection.requests.count == 0 {
             if is_last_reply(bytes) {
                 return Ok(Taken {
                     consumed: bytes.len(),
@@ -352,7 +350,7 @@ impl ClientProtocol for Http1 {
         if connection.parser.pending_bytes() == 0 {
             connection.first_byte_ns = received_ns;
         }
-        let kind = self.kinds[places[connection.requests.oldest() as usize].request as usize];
+        let kind = self.kinds[places[connection.requests.oldest as usize].request as usize];
         let progress = connection
             .parser
             .receive(bytes, &self.limits, kind, &mut self.known)
@@ -392,7 +390,7 @@ impl ClientProtocol for Http1 {
     }
 
     fn abandon(&mut self, connection: &mut Http1Connection) -> Option<(u32, u64)> {
-        if connection.requests.count() == 0 {
+        if connection.requests.count == 0 {
             return None;
         }
         let discarded_bytes = connection.parser.pending_bytes();
@@ -402,9 +400,7 @@ impl ClientProtocol for Http1 {
             discarded_bytes,
         ))
     }
-}
 
-impl Optional for Http1 {
     fn want_bodies(&mut self, wanted: BodiesWanted) {
         self.limits.bodies = wanted;
     }

@@ -11,8 +11,7 @@ use brunt_record::{FailureKind, RequestTiming};
 use super::filled::Parts;
 use super::streams::{Patience, event_of};
 use super::{
-    Aside, Broken, Capacity, ClientProtocol, EncodeError, Next, OnConnections, Optional, Out,
-    Sizes, Taken, TimedOut,
+    Aside, Broken, Capacity, ClientProtocol, EncodeError, Next, Out, Sizes, Taken, TimedOut,
 };
 use crate::failure;
 
@@ -95,12 +94,10 @@ impl Http2 {
     }
 }
 
-impl OnConnections for Http2 {
+impl ClientProtocol for Http2 {
     type Transport = Stream;
     type Connection = Http2Connection;
-}
 
-impl ClientProtocol for Http2 {
     const IN_ORDER: bool = false;
 
     fn connection(&self) -> Http2Connection {
@@ -179,9 +176,7 @@ impl ClientProtocol for Http2 {
     fn may_still_hear(&self, connection: &Http2Connection) -> bool {
         connection.client.has_reset_streams()
     }
-}
 
-impl Optional for Http2 {
     const WRITES_AHEAD: bool = true;
 
     /// A server that allows no request for as long as one may take is tried on another connection.

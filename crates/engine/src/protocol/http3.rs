@@ -17,8 +17,8 @@ use brunt_record::{FailureKind, Protocol, QuicCounts, RequestTiming};
 use super::filled::Parts;
 use super::streams::{Patience, event_of};
 use super::{
-    Aside, Broken, Capacity, ClientProtocol, Closing, EncodeError, Next, OnConnections, Optional,
-    Out, ProtocolEvent, Sizes, Taken, TimedOut,
+    Aside, Broken, Capacity, ClientProtocol, Closing, EncodeError, Next, Out, ProtocolEvent, Sizes,
+    Taken, TimedOut,
 };
 use crate::failure::of_code;
 
@@ -102,8 +102,9 @@ pub(crate) struct Http3 {
 pub(crate) struct Http3Connection {
     /// Absent while the connection is down.
     client: Option<Box<Client>>,
-    /// The handshake.
-    secured: Option<Secured>,
+    /// When the handshake began, and when it was over.
+    begun_ns: u64,
+    ready_ns: u64,
     /// When the next timer of QUIC is due.
     deadline_ns: u64,
     patience: Patience,
@@ -131,7 +132,11 @@ impl Http3 {
 
     /// Begins a handshake.
     fn begin(&mut self, now_ns: u64) -> Option<Box<Client>> {
-        let seed = self.next_seed();
+        // What the randomness in its packets follows from: no two connections of a run have the same.
+        self.opened += 1;
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&self.opened.to_le_bytes());
+        seed[8..12].copy_from_slice(&self.worker.to_le_bytes());
         let Http3Requests {
             transport, depth, ..
         } = &*self.requests;
@@ -147,20 +152,8 @@ impl Http3 {
             connection.refused_bytes += refused.rest_bytes();
         }
         connection.is_retried = true;
-        if let Some(secured) = &mut connection.secured {
-            (secured.from_ns, secured.to_ns) = (now_ns, now_ns);
-        }
+        connection.begun_ns = now_ns;
         connection.deadline_ns = u64::MAX;
-    }
-
-    /// What the randomness in the packets of the next connection follows from. No two connections
-    /// of a run have the same.
-    fn next_seed(&mut self) -> [u8; 32] {
-        self.opened += 1;
-        let mut seed = [0; 32];
-        seed[..8].copy_from_slice(&self.opened.to_le_bytes());
-        seed[8..12].copy_from_slice(&self.worker.to_le_bytes());
-        seed
     }
 }
 
@@ -178,12 +171,10 @@ fn due_ns(deadline_ns: u64, now_ns: u64) -> u64 {
     }
 }
 
-impl OnConnections for Http3 {
+impl ClientProtocol for Http3 {
     type Transport = Datagram;
     type Connection = Http3Connection;
-}
 
-impl ClientProtocol for Http3 {
     const IN_ORDER: bool = false;
 
     fn start(&mut self, worker: u32, _workers: u32, _add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
@@ -199,11 +190,7 @@ impl ClientProtocol for Http3 {
     fn open(&mut self, connection: &mut Http3Connection, _out: &mut Out, now_ns: u64) -> bool {
         *connection = Http3Connection {
             client: self.begin(now_ns),
-            secured: Some(Secured {
-                from_ns: now_ns,
-                to_ns: now_ns,
-                is_resumed: false,
-            }),
+            begun_ns: now_ns,
             deadline_ns: u64::MAX,
             ..Http3Connection::default()
         };
@@ -262,9 +249,7 @@ impl ClientProtocol for Http3 {
         }
         let event = match client.event(received_ns, &self.limits, &mut self.known) {
             Ok(Some(Event::Ready)) => {
-                if let Some(secured) = &mut connection.secured {
-                    secured.to_ns = received_ns;
-                }
+                connection.ready_ns = received_ns;
                 Some(ProtocolEvent::Ready)
             }
             Ok(event) => event.map(|event| event_of(event, of_reset)),
@@ -304,9 +289,7 @@ impl ClientProtocol for Http3 {
     fn may_still_hear(&self, _connection: &Http3Connection) -> bool {
         true
     }
-}
 
-impl Optional for Http3 {
     const WRITES_AHEAD: bool = true;
 
     /// A timer of QUIC; and a server that allows no request for as long as one may take is tried on
@@ -400,7 +383,11 @@ impl Optional for Http3 {
 
     fn secured(&self, connection: &Http3Connection) -> Option<Secured> {
         let client = connection.client.as_ref()?;
-        connection.secured.filter(|_| client.is_ready())
+        client.is_ready().then_some(Secured {
+            from_ns: connection.begun_ns,
+            to_ns: connection.ready_ns,
+            is_resumed: false,
+        })
     }
 
     fn take_quic(&mut self, connection: &mut Http3Connection) -> Option<QuicCounts> {

@@ -9,10 +9,12 @@ use brunt_load::{MessageExchange, MessageSpec, OpeningMessage, Plan, Reuse};
 use brunt_proto::messages::{Framing, RespKind, Scanned, Scanner, Template};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
-use super::exchange::{self, ConnectionNumbers, Exchanged, InFlight, MessageSet, Rendered};
+use super::exchange::{
+    self, ConnectionNumbers, Exchanged, InFlight, MessageSet, Rendered, connection_numbers,
+};
 use super::{
-    Aside, Broken, ClientProtocol, Closing, ConnectionEnd, EncodeError, Next, OnConnections,
-    Optional, Out, PayloadPart, ProtocolEvent, Sizes, Taken,
+    Aside, Broken, ClientProtocol, Closing, ConnectionEnd, EncodeError, Next, Out, PayloadPart,
+    ProtocolEvent, Sizes, Taken,
 };
 use crate::failure;
 
@@ -114,7 +116,7 @@ impl Messages {
         Self {
             encoded: Arc::new(encoded),
             payload: PayloadId(0),
-            numbers: ConnectionNumbers::new(0, 1),
+            numbers: connection_numbers(0, 1),
         }
     }
 
@@ -181,16 +183,14 @@ pub(crate) struct MessagesConnection {
     aside: Aside,
 }
 
-impl OnConnections for Messages {
+impl ClientProtocol for Messages {
     type Transport = Stream;
     type Connection = MessagesConnection;
-}
 
-impl ClientProtocol for Messages {
     const IN_ORDER: bool = true;
 
     fn start(&mut self, worker: u32, workers: u32, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
-        self.numbers = ConnectionNumbers::new(worker, workers);
+        self.numbers = connection_numbers(worker, workers);
         let payload = self.encoded.payload();
         if !payload.is_empty() {
             self.payload = add(Arc::clone(payload));
@@ -211,7 +211,7 @@ impl ClientProtocol for Messages {
 
     fn open(&mut self, connection: &mut MessagesConnection, out: &mut Out, now_ns: u64) -> bool {
         *connection = MessagesConnection::default();
-        connection.in_flight.number = self.numbers.next();
+        connection.in_flight.number = self.numbers.next().unwrap_or_default();
         let Some(OpeningMessage { message, reply }) = &self.encoded.opening else {
             return true;
         };
@@ -279,7 +279,7 @@ impl ClientProtocol for Messages {
         let mut consumed = 0;
         while consumed < bytes.len() {
             let rest = &bytes[consumed..];
-            let is_awaited = connection.in_flight.requests.count() > 0 && !connection.is_put_off;
+            let is_awaited = connection.in_flight.requests.count > 0 && !connection.is_put_off;
             match reply {
                 Framing::None => {
                     connection.aside.overhead_bytes += rest.len() as u64;
@@ -302,7 +302,7 @@ impl ClientProtocol for Messages {
                 connection.first_byte_ns = received_ns;
             } else if is_awaited
                 && connection.first_byte_ns
-                    < places[connection.in_flight.requests.oldest() as usize].sent_ns
+                    < places[connection.in_flight.requests.oldest as usize].sent_ns
             {
                 connection.first_byte_ns = received_ns;
             }
@@ -360,7 +360,7 @@ impl ClientProtocol for Messages {
     }
 
     fn abandon(&mut self, connection: &mut MessagesConnection) -> Option<(u32, u64)> {
-        if connection.in_flight.requests.count() == 0 {
+        if connection.in_flight.requests.count == 0 {
             return None;
         }
         let discarded_bytes = connection.scanner.pending_bytes();
@@ -379,15 +379,13 @@ impl ClientProtocol for Messages {
     fn may_still_hear(&self, connection: &MessagesConnection) -> bool {
         connection.was_pushed_to
     }
-}
 
-impl Optional for Messages {
     const MAY_BE_PUSHED_TO: bool = true;
 
     /// A message without a reply is done.
     #[inline]
     fn taken(&mut self, connection: &mut MessagesConnection, now_ns: u64) -> Option<(u32, Answer)> {
-        if self.encoded.reply != Framing::None || connection.in_flight.requests.count() == 0 {
+        if self.encoded.reply != Framing::None || connection.in_flight.requests.count == 0 {
             return None;
         }
         let answer = answer(RespKind::Reply, 0, now_ns);
@@ -397,7 +395,7 @@ impl Optional for Messages {
     fn note_put_off(&mut self, connection: &mut MessagesConnection, is_put_off: bool) {
         // What is echoed tells by itself what it answers.
         connection.is_put_off = is_put_off
-            && connection.in_flight.requests.count() == 1
+            && connection.in_flight.requests.count == 1
             && self.encoded.reply != Framing::Echo;
     }
 }

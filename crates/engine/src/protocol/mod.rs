@@ -26,24 +26,14 @@ use brunt_record::{Answer, ControlFrames, FailureKind, QuicCounts, RequestTiming
 
 #[cfg(test)]
 pub(crate) use encoded::Unread;
-pub(crate) use encoded::{EncodedRequests, ForProtocol};
+pub(crate) use encoded::{EncodedRequests, ForProtocol, MakeBackend};
 pub(crate) use exchange::answer;
 pub use filled::{RawRequestsError, raw_requests, verbatim_requests};
 pub(crate) use http3::transport as quic_transport;
 pub(crate) use out::{
-    Backends, NewWorker, ON_EPOLL, ON_URING, OfKernel, Out, OverTls, PayloadPart, TlsClient,
-    WorkerTransport,
+    Backends, NewWorker, ON_EPOLL, ON_URING, Out, PayloadPart, TlsClient, WorkerTransport,
 };
 pub(crate) use websocket::offer_of;
-
-/// What every part of a protocol names.
-pub(crate) trait OnConnections: Clone + Debug + Send + Sync + 'static {
-    /// What carries it.
-    type Transport: WorkerTransport;
-
-    /// What it keeps of one connection. Small while the connection is down.
-    type Connection: Debug;
-}
 
 /// Bytes of what a run sends.
 #[derive(Clone, Copy, Debug, Default)]
@@ -225,7 +215,7 @@ impl Aside {
 }
 
 /// What comes on a connection of a protocol at once.
-pub(crate) type ReceivedOf<'a, P> = <<P as OnConnections>::Transport as Transport>::Received<'a>;
+pub(crate) type ReceivedOf<'a, P> = <<P as ClientProtocol>::Transport as Transport>::Received<'a>;
 
 /// The client's side of a protocol: one value per worker, which holds what its connections share.
 ///
@@ -233,7 +223,12 @@ pub(crate) type ReceivedOf<'a, P> = <<P as OnConnections>::Transport as Transpor
 /// `close` when it is gone and nothing is in flight on it. Over streams, what is to be sent is
 /// appended to an [`Out`] and goes out in that order; over datagrams, `transmit` is asked for it
 /// after any of these.
-pub(crate) trait ClientProtocol: Optional {
+pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
+    /// What carries it.
+    type Transport: WorkerTransport;
+    /// What it keeps of one connection. Small while the connection is down.
+    type Connection: Debug;
+
     /// Responses come in the order of the requests: what is behind a request that fails has no
     /// response either, and none can be cancelled alone.
     const IN_ORDER: bool;
@@ -323,11 +318,11 @@ pub(crate) trait ClientProtocol: Optional {
     fn may_still_hear(&self, _connection: &Self::Connection) -> bool {
         false
     }
-}
 
-/// What not every protocol does: frames and timers of its own (HTTP/2, HTTP/3, WebSocket), messages
-/// without answers and pushes, texts of scripts and bodies that are kept, and datagrams (QUIC).
-pub(crate) trait Optional: OnConnections {
+    // What follows, not every protocol does: frames and timers of its own (HTTP/2, HTTP/3,
+    // WebSocket), messages without answers and pushes, texts of scripts and bodies that are kept,
+    // and datagrams (QUIC).
+
     /// Something may be written while a send is in flight; it waits until that one is taken. False:
     /// only `request` and `open` write, and not while a send is in flight. Always true over
     /// datagrams.

@@ -1,22 +1,17 @@
 //! What protocols write, and how that becomes what a backend sends: over streams a protocol appends
 //! whenever something happens, over datagrams it is asked when the connection can send. What makes
-//! the backends of workers: the kernel's, or others around them. TLS is around those of streams,
-//! where it is spoken over them.
+//! the backends of workers.
 
 use std::io;
 
-use brunt_io::backend::{Backend, ClientBackend, Outgoing, PayloadId};
+use brunt_io::backend::{Backend, Outgoing, PayloadId};
 use brunt_io::epoll::Epoll;
-use brunt_io::tls::Tls;
 use brunt_io::transport::{Datagram, OutgoingDatagrams, Stream, Transport};
 use brunt_io::uring::Uring;
 use brunt_proto::tls::ClientSide;
 
 /// A transport, as workers use it.
 pub(crate) trait WorkerTransport: Transport {
-    /// The backend of a worker.
-    type Backend<B: Backends>: ClientBackend<Transport = Self>;
-
     /// Whether the transport sends again what is lost. Where it does not, protocols have timers of
     /// their own for that, which run from the first send on.
     const IS_RELIABLE: bool;
@@ -24,12 +19,6 @@ pub(crate) trait WorkerTransport: Transport {
     /// Attempts to open connections that set-up has in flight at once, per worker: more would only
     /// overflow what the server has them wait in.
     const ATTEMPTS_MAX: u32;
-
-    /// Makes the backend of a worker.
-    fn backend<B: Backends>(
-        backends: &B,
-        worker: NewWorker<'_, B::Machine>,
-    ) -> io::Result<Self::Backend<B>>;
 
     /// Sends a part of a payload that the backend holds; absent where payloads are not shared.
     fn shared(part: PayloadPart) -> Option<Self::Outgoing>;
@@ -47,18 +36,9 @@ pub(crate) trait WorkerTransport: Transport {
 }
 
 impl WorkerTransport for Stream {
-    type Backend<B: Backends> = B::Streams;
-
     const IS_RELIABLE: bool = true;
     /// An accept queue.
     const ATTEMPTS_MAX: u32 = 128;
-
-    fn backend<B: Backends>(
-        backends: &B,
-        worker: NewWorker<'_, B::Machine>,
-    ) -> io::Result<B::Streams> {
-        backends.streams(worker)
-    }
 
     #[inline]
     fn shared(part: PayloadPart) -> Option<Outgoing> {
@@ -99,19 +79,10 @@ impl WorkerTransport for Stream {
 }
 
 impl WorkerTransport for Datagram {
-    type Backend<B: Backends> = B::Datagrams;
-
     const IS_RELIABLE: bool = false;
     /// The receive buffer of a socket. Linux has it hold 92 datagrams of a handshake by default,
     /// and what is lost there is sent again after a second (RFC 9002 section 6.2.2).
     const ATTEMPTS_MAX: u32 = 32;
-
-    fn backend<B: Backends>(
-        backends: &B,
-        worker: NewWorker<'_, B::Machine>,
-    ) -> io::Result<B::Datagrams> {
-        backends.datagrams(worker)
-    }
 
     fn shared(_part: PayloadPart) -> Option<OutgoingDatagrams> {
         None
@@ -241,81 +212,24 @@ pub(crate) struct NewWorker<'m, M> {
     pub(crate) slots: u32,
 }
 
-/// Makes backends, of either transport.
-pub(crate) trait Backends {
-    /// Where they are made.
-    type Machine;
-    /// Of byte streams.
-    type Streams: ClientBackend<Transport = Stream>;
-    /// Of datagrams.
-    type Datagrams: ClientBackend<Transport = Datagram>;
-
-    /// For a worker whose connections are byte streams.
-    fn streams(&self, worker: NewWorker<'_, Self::Machine>) -> io::Result<Self::Streams>;
-
-    /// For one whose connections are datagram sockets.
-    fn datagrams(&self, worker: NewWorker<'_, Self::Machine>) -> io::Result<Self::Datagrams>;
-}
-
-/// The backends of a kernel, by what makes them.
+/// What makes the backends of workers, of either transport.
 #[derive(Debug)]
-pub(crate) struct OfKernel<M, S, D> {
+pub(crate) struct Backends<M, S, D> {
     pub(crate) streams: fn(NewWorker<'_, M>) -> io::Result<S>,
     pub(crate) datagrams: fn(NewWorker<'_, M>) -> io::Result<D>,
 }
 
 /// The kernel's io_uring.
-pub(crate) const ON_URING: OfKernel<(), Uring, Uring<Datagram>> = OfKernel {
+pub(crate) const ON_URING: Backends<(), Uring, Uring<Datagram>> = Backends {
     streams: |worker| Uring::new(worker.slots),
     datagrams: |worker| Uring::of_datagrams(worker.slots),
 };
 
 /// The kernel's epoll.
-pub(crate) const ON_EPOLL: OfKernel<(), Epoll, Epoll<Datagram>> = OfKernel {
+pub(crate) const ON_EPOLL: Backends<(), Epoll, Epoll<Datagram>> = Backends {
     streams: |_| Epoll::new(),
     datagrams: |_| Epoll::of_datagrams(),
 };
-
-impl<M, S, D> Backends for OfKernel<M, S, D>
-where
-    S: ClientBackend<Transport = Stream>,
-    D: ClientBackend<Transport = Datagram>,
-{
-    type Machine = M;
-    type Streams = S;
-    type Datagrams = D;
-
-    fn streams(&self, worker: NewWorker<'_, M>) -> io::Result<S> {
-        (self.streams)(worker)
-    }
-
-    fn datagrams(&self, worker: NewWorker<'_, M>) -> io::Result<D> {
-        (self.datagrams)(worker)
-    }
-}
-
-/// TLS over the streams of others.
-#[derive(Clone, Debug)]
-pub(crate) struct OverTls<B> {
-    pub(crate) inner: B,
-    pub(crate) client: TlsClient,
-}
-
-impl<B: Backends> Backends for OverTls<B> {
-    type Machine = B::Machine;
-    type Streams = Tls<B::Streams>;
-    type Datagrams = B::Datagrams;
-
-    fn streams(&self, worker: NewWorker<'_, B::Machine>) -> io::Result<Tls<B::Streams>> {
-        let TlsClient { side, alpn } = &self.client;
-        let inner = self.inner.streams(worker)?;
-        Ok(Tls::client(inner, side.clone(), *alpn))
-    }
-
-    fn datagrams(&self, worker: NewWorker<'_, B::Machine>) -> io::Result<B::Datagrams> {
-        self.inner.datagrams(worker)
-    }
-}
 
 /// The client's side of TLS, as negotiated.
 #[derive(Clone, Debug)]

@@ -59,8 +59,8 @@ impl Copies {
 pub(super) struct Payload {
     /// Bytes of each request once.
     bytes: usize,
-    /// Those of the further copies.
-    copies_bytes: usize,
+    /// Those of the further copies, which are there only since requests follow each other.
+    pub(super) copies_bytes: usize,
     shared: OnceLock<Arc<[u8]>>,
 }
 
@@ -95,11 +95,6 @@ impl Payload {
     /// All of its bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes + self.copies_bytes
-    }
-
-    /// Those that are there only since requests follow each other.
-    pub(super) fn copies_bytes(&self) -> usize {
-        self.copies_bytes
     }
 
     /// The bytes. `write` hands the requests over in their order, each with its copies, the first

@@ -11,45 +11,29 @@ use super::{ProtocolEvent, TimedOut};
 const RST_STREAM_BYTES: u64 = 13;
 
 /// How long a connection has waited for its server.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Patience {
     /// When something came last.
     pub(super) heard_ns: u64,
-    /// Since when the server allows no request; [`u64::MAX`] while it does.
-    shut_since_ns: u64,
+    /// Since when the server allows no request; absent while it does.
+    shut_since_ns: Option<u64>,
     /// Nothing was heard that a late request waited for.
     is_dead: bool,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self {
-            heard_ns: 0,
-            shut_since_ns: u64::MAX,
-            is_dead: false,
-        }
-    }
 }
 
 impl Patience {
     /// The server allows no request, if it `is_shut`.
     #[inline]
     pub(super) fn note_shut(&mut self, is_shut: bool, now_ns: u64) {
-        self.shut_since_ns = if is_shut {
-            self.shut_since_ns.min(now_ns)
-        } else {
-            u64::MAX
-        };
+        self.shut_since_ns = is_shut.then(|| self.shut_since_ns.unwrap_or(now_ns));
     }
 
     /// When a server that allows no request has done so for as long as one may take: another
     /// connection is tried then. [`u64::MAX`] for never.
     #[inline]
     pub(super) fn shut_until_ns(&self, in_flight: u32, timeout_ns: u64) -> u64 {
-        match in_flight {
-            0 => self.shut_since_ns.saturating_add(timeout_ns),
-            _ => u64::MAX,
-        }
+        let since_ns = self.shut_since_ns.filter(|_| in_flight == 0);
+        since_ns.map_or(u64::MAX, |since_ns| since_ns.saturating_add(timeout_ns))
     }
 
     /// The place of the next request that is late. To be asked until there is none.

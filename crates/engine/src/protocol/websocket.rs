@@ -16,10 +16,12 @@ use brunt_proto::websocket::{
 };
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
-use super::exchange::{ConnectionNumbers, Exchanged, InFlight, MessageSet, Rendered, answer};
+use super::exchange::{
+    ConnectionNumbers, Exchanged, InFlight, MessageSet, Rendered, answer, connection_numbers,
+};
 use super::{
-    Aside, Broken, ClientProtocol, Closing, ConnectionEnd, EncodeError, Next, OnConnections,
-    Optional, Out, PayloadPart, ProtocolEvent, Sizes, Taken, TimedOut,
+    Aside, Broken, ClientProtocol, Closing, ConnectionEnd, EncodeError, Next, Out, PayloadPart,
+    ProtocolEvent, Sizes, Taken, TimedOut,
 };
 use crate::failure;
 
@@ -199,7 +201,7 @@ impl WebSocket {
             encoded: Arc::new(encoded),
             payload: PayloadId(0),
             limits: Limits::default(),
-            numbers: ConnectionNumbers::new(0, 1),
+            numbers: connection_numbers(0, 1),
             answers: Vec::new(),
             unmatched: None,
         }
@@ -260,16 +262,14 @@ pub(crate) struct WebSocketConnection {
     has_abandoned: bool,
 }
 
-impl OnConnections for WebSocket {
+impl ClientProtocol for WebSocket {
     type Transport = Stream;
     type Connection = WebSocketConnection;
-}
 
-impl ClientProtocol for WebSocket {
     const IN_ORDER: bool = true;
 
     fn start(&mut self, worker: u32, workers: u32, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
-        self.numbers = ConnectionNumbers::new(worker, workers);
+        self.numbers = connection_numbers(worker, workers);
         let payload = self.encoded.payload();
         if !payload.is_empty() {
             self.payload = add(Arc::clone(payload));
@@ -281,7 +281,7 @@ impl ClientProtocol for WebSocket {
     }
 
     fn open(&mut self, connection: &mut WebSocketConnection, out: &mut Out, _now_ns: u64) -> bool {
-        let number = self.numbers.next();
+        let number = self.numbers.next().unwrap_or_default();
         let mut random = self.encoded.exchange.seed ^ number.wrapping_mul(0xd134_2543_de82_ef95);
         let mut nonce = [0; 16];
         for half in nonce.chunks_exact_mut(8) {
@@ -375,7 +375,7 @@ impl ClientProtocol for WebSocket {
         while consumed < bytes.len() {
             if !connection.client.is_in_message() {
                 connection.is_push =
-                    exchange.replies == 0 || connection.in_flight.requests.count() == 0;
+                    exchange.replies == 0 || connection.in_flight.requests.count == 0;
                 connection.likeness = Likeness::default();
                 if connection.reply.messages == 0 {
                     connection.first_byte_ns = received_ns;
@@ -522,7 +522,7 @@ impl ClientProtocol for WebSocket {
     }
 
     fn abandon(&mut self, connection: &mut WebSocketConnection) -> Option<(u32, u64)> {
-        if connection.in_flight.requests.count() == 0 {
+        if connection.in_flight.requests.count == 0 {
             return None;
         }
         let mut discarded_bytes = connection.reply.head_bytes + connection.reply.body_bytes;
@@ -543,9 +543,7 @@ impl ClientProtocol for WebSocket {
     fn may_still_hear(&self, connection: &WebSocketConnection) -> bool {
         connection.was_pushed_to
     }
-}
 
-impl Optional for WebSocket {
     const WRITES_AHEAD: bool = true;
     const FLOODED: FailureKind = FailureKind::WebSocketError;
 
@@ -591,7 +589,7 @@ impl Optional for WebSocket {
     fn sending(&mut self, connection: &mut WebSocketConnection) {
         connection.is_sending = true;
         if self.encoded.exchange.replies == 0 {
-            connection.in_send = connection.in_flight.requests.count();
+            connection.in_send = connection.in_flight.requests.count;
         }
     }
 

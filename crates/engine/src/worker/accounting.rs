@@ -99,15 +99,6 @@ impl Accounting {
         self.recorder.reply(timing, done_ns, answer);
     }
 
-    /// Logs the beginning of a response.
-    pub(super) fn log_response(&mut self, done_ns: u64, body: Body) {
-        self.recorder.log_response(LoggedResponse {
-            done_ns,
-            head: body.head,
-            content: body.bytes,
-        });
-    }
-
     /// The kernel's stamps told the parts of a response time, which are recorded if that
     /// `is_recorded`.
     pub(super) fn split(
@@ -343,13 +334,11 @@ impl Reception {
         is_recorded: bool,
         accounting: &mut Accounting,
     ) -> u64 {
-        let (Some(arrived_ns), Some(send_call)) = (self.stamp_ns, send.send_call) else {
+        // The parts of what was sent again are those of several sends.
+        let (Some(arrived_ns), Some(send_call), 0) = (self.stamp_ns, send.send_call, timing.again)
+        else {
             return self.free_ns();
         };
-        if timing.again > 0 {
-            // Its parts are those of several sends.
-            return self.free_ns();
-        }
         let (parts, misplaced) = Parts::of(&Instants {
             due_ns: timing.due_ns,
             free_ns: send.free_ns,

@@ -148,8 +148,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             sends.written_again(place);
         }
         let bytes = self.send_unless_ahead();
-        let recorder = self.recorder();
-        recorder.sent_again(repeat.lost_ns, now_ns, bytes);
+        self.recorder().sent_again(repeat.lost_ns, now_ns, bytes);
         self.await_reply(slot, timing.due_ns, now_ns, 1);
     }
 

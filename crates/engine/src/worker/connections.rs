@@ -185,7 +185,7 @@ impl<P: ClientProtocol> Connections<P> {
                 return NextAttempt::Now(slot);
             }
         }
-        NextAttempt::At(self.dialling.next_ns())
+        NextAttempt::At(self.dialling.due_ns())
     }
 
     /// An attempt begins, in `state`; gives the local address that it is to have.
@@ -531,19 +531,10 @@ impl Dialling {
         }
     }
 
-    /// When the next attempt is due by plan; `u64::MAX` for never, and while as many are in flight
-    /// as may be.
-    fn next_ns(&self) -> u64 {
-        if self.in_flight >= self.most {
-            u64::MAX
-        } else {
-            self.due_ns()
-        }
-    }
-
-    /// When the next first attempt is due, `u64::MAX` when there was one for each slot.
+    /// When the next first attempt is due by plan; `u64::MAX` when there was one for each slot, and
+    /// while as many are in flight as may be.
     fn due_ns(&self) -> u64 {
-        if self.next == self.end {
+        if self.next == self.end || self.in_flight >= self.most {
             return u64::MAX;
         }
         let offset_ns = (self.gap_ns * f64::from(self.next)) as u64;

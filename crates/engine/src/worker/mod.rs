@@ -194,13 +194,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let connect_per_s = plan.load.model.connect_per_s();
         let gap_ns = connect_per_s.map_or(0.0, |rate_per_s| workers * 1e9 / rate_per_s);
         let from_ns = self.backend.now_ns();
-        self.connections.start_set_up(from_ns, gap_ns);
-        let setup_limit_ns = self.task.plan().setup_limit_ns().unwrap_or(u64::MAX);
-        let patience_ns = self.task.plan().setup_patience_ns();
+        let setup_limit_ns = plan.setup_limit_ns().unwrap_or(u64::MAX);
+        let patience_ns = plan.setup_patience_ns();
         let limit_ns = from_ns.saturating_add(setup_limit_ns);
-        while self.connections.awaited > 0 && !self.task.control.aborted.is_set() {
-            let stalls_ns = self.connections.progress_ns;
-            let stalls_ns = stalls_ns.saturating_add(patience_ns);
+        self.connections.start_set_up(from_ns, gap_ns);
+        while self.connections.awaited > 0 && !self.task.control.is_aborted() {
+            let stalls_ns = self.connections.progress_ns.saturating_add(patience_ns);
             let until_ns = limit_ns.min(stalls_ns);
             if self.backend.now_ns() >= until_ns {
                 break;
@@ -247,7 +246,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.wake_ups.meter = Some(ThreadMeter::of_thread());
         }
         // An agreed start may be far off.
-        while self.backend.now_ns() < load_ns && !self.task.control.aborted.is_set() {
+        while self.backend.now_ns() < load_ns && !self.task.control.is_aborted() {
             self.turn(load_ns)?;
         }
         self.timeline.mode = Mode::Load;
@@ -304,7 +303,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Whether the window is still open for this worker, and there is something left to do.
     fn goes_on(&mut self) -> bool {
-        if self.task.control.aborted.is_set() {
+        if self.task.control.is_aborted() {
             return false;
         }
         let now_ns = self.backend.now_ns();
@@ -370,7 +369,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let live = self.connections.live();
         self.connections.attempts == 0
             && self.connections.spare.is_empty()
-            && self.source.is_idle(live)
+            && (self.source.generated()).is_some_and(|generated| generated.is_idle(live))
     }
 
     /// The end of the load: what was sent is followed until it has an outcome.
@@ -380,7 +379,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let window_end_ns = self.timeline.window_end_ns;
         let due_before_ns = now_ns.saturating_add(1).min(window_end_ns);
         self.take_arrivals(now_ns);
-        while self.pacing.backlog.next_ns < due_before_ns && !self.task.control.aborted.is_set() {
+        while self.pacing.backlog.next_ns < due_before_ns && !self.task.control.is_aborted() {
             self.turn(now_ns)?;
         }
         self.pacing.backlog.stop();
@@ -458,14 +457,13 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
             self.connections.stop_awaiting_retry(slot, now_ns);
             self.connections.stop_blocking(slot, now_ns);
+            let mut is_left_behind = false;
             while let Some((timing, discarded_bytes)) = self.take_any(slot, None) {
                 self.recorder().censored(timing, now_ns, discarded_bytes);
-                if self.left_behind.last() != Some(&slot) {
-                    self.left_behind.push(slot);
-                }
+                is_left_behind = true;
             }
-            let has_rest = self.settle_rest(slot, now_ns, P::end_round);
-            if has_rest && self.left_behind.last() != Some(&slot) {
+            is_left_behind |= self.settle_rest(slot, now_ns, P::end_round);
+            if is_left_behind {
                 self.left_behind.push(slot);
             }
         }
@@ -488,7 +486,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     fn finish(&mut self) -> Finished {
         let now_ns = self.backend.now_ns();
         let progress = self.progress();
-        let rest = self.shown.since_last(now_ns, progress);
+        self.shown.show(now_ns, progress);
         self.shown.due_ns = u64::MAX;
         let mut generated = self.source.generated.take();
         if let Some(generated) = &mut generated {
@@ -496,15 +494,13 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.recorder().record().generator = Some(used);
             self.recorder().name_requests(names);
         }
-        let unexpected = self.protocol.take_unexpected();
-        self.recorder().record().unexpected = unexpected;
+        self.recorder().record().unexpected = self.protocol.take_unexpected();
         let spent = Recorder::new(self.task.worker, 0, 0);
         let accounting = &mut self.connections.accounting;
         Finished {
             recorder: std::mem::replace(&mut accounting.recorder, spent),
             cpu: CpuUse::default(),
             bound_cpu: None,
-            rest,
             last_done_ns: accounting.last_done_ns,
             generated,
         }

@@ -70,8 +70,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let of_protocol = || self.protocol.secured(&self.connections[slot].protocol);
         let secured = self.backend.secured(slot).or_else(of_protocol)?;
         let tls_ns = secured.to_ns.saturating_sub(secured.from_ns);
-        let recorder = self.recorder();
-        recorder.secured(now_ns, tls_ns, secured.is_resumed);
+        self.recorder().secured(now_ns, tls_ns, secured.is_resumed);
         Some(secured.to_ns)
     }
 
@@ -125,8 +124,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         };
         self.request_failed(slot, timing, now_ns, (kind, 0));
         if pauses {
-            let mode = self.timeline.mode;
-            self.connections.retry_later(slot, now_ns, mode);
+            self.connections
+                .retry_later(slot, now_ns, self.timeline.mode);
         } else {
             self.connections.offer(slot, now_ns);
             self.available(slot, now_ns, now_ns);
@@ -171,8 +170,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.connections.stay_down(slot);
             self.connections.settle(slot);
         } else {
-            let mode = self.timeline.mode;
-            self.connections.retry_later(slot, now_ns, mode);
+            self.connections
+                .retry_later(slot, now_ns, self.timeline.mode);
         }
     }
 

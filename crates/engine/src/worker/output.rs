@@ -33,12 +33,7 @@ impl Output {
         unsent_bytes: u64,
     ) {
         let bytes = std::mem::take(&mut connection.uncounted_bytes);
-        self.count_late(bytes.saturating_sub(unsent_bytes));
-    }
-
-    /// Counts what the kernel took of sends whose connection had been closed.
-    pub(super) fn count_late(&mut self, bytes: u64) {
-        self.uncounted_bytes += bytes;
+        self.uncounted_bytes += bytes.saturating_sub(unsent_bytes);
     }
 }
 

@@ -109,7 +109,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Whether connections that come due now are of no use.
     fn begins_no_more(&self) -> bool {
-        self.pacing.has_sessions() && self.source.begins_no_more()
+        let generated = self.source.generated();
+        let begins_no_more = generated.is_some_and(|made| made.generator.begins_no_more());
+        self.pacing.has_sessions() && begins_no_more
     }
 
     /// Gives the arrivals that wait to what is free, and before them what is to be sent again.
@@ -536,8 +538,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             // It is replaced when the last of what is in flight is answered.
             connection.requests_left = 0;
             if connection.in_flight == 0 {
-                let now_ns = self.backend.now_ns();
-                self.replace(slot, now_ns);
+                self.replace(slot, self.backend.now_ns());
             }
         }
         asked.is_some_and(|there| there > 0)

@@ -5,7 +5,7 @@ use brunt_io::backend::{ClientBackend, Slot};
 use brunt_io::transport::Received;
 use brunt_load::{RequestFailure, ResponseTimes};
 use brunt_proto::Body;
-use brunt_record::{Answer, FailureKind, FailureScope, RequestTiming};
+use brunt_record::{Answer, FailureKind, FailureScope, LoggedResponse, RequestTiming};
 
 use super::Worker;
 use super::accounting::Reception;
@@ -187,19 +187,16 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.connections.stop_blocking(slot, now_ns);
         if P::WRITES_AHEAD {
             self.resume_output(slot);
-            let connection = &mut self.connections[slot].protocol;
-            if let Some(answered) = self.protocol.taken(connection, now_ns) {
-                self.answered_by_send(slot, now_ns, answered);
-            }
-            return;
-        }
-        let connection = &mut self.connections[slot];
-        if connection.state != State::Open {
+        } else if self.connections[slot].state != State::Open {
             // It was what comes before the first request.
             return;
         }
+        let connection = &mut self.connections[slot];
         if let Some(answered) = self.protocol.taken(&mut connection.protocol, now_ns) {
             self.answered_by_send(slot, now_ns, answered);
+            return;
+        }
+        if P::WRITES_AHEAD {
             return;
         }
         // If the reply was seen first, it has been free since then.
@@ -225,7 +222,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Counts what was flushed since this was last done.
     pub(super) fn count_output(&mut self, now_ns: u64) {
-        self.output.count_late(self.backend.take_late_bytes());
+        // What the kernel took of sends whose connection had been closed.
+        self.output.uncounted_bytes += self.backend.take_late_bytes();
         let bytes = std::mem::take(&mut self.output.uncounted_bytes);
         if bytes > 0 {
             self.recorder().tally(now_ns).bytes_sent += bytes;
@@ -284,7 +282,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.read_error(answer, kept.as_ref());
         }
         let mut timing = self.connections.end_request(slot, place);
-        let request = self.source.request_in(slot, place);
+        let generated = self.source.generated();
+        let request = generated.map(|generated| generated.request_in(slot, place));
         if let Some(request) = request {
             timing.request = request.name;
         }
@@ -407,13 +406,16 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if self.sampling.takes_response() {
             let connection = &mut self.connections[slot].protocol;
             if let Some(body) = self.protocol.take_body(connection) {
-                self.connections.accounting.log_response(done_ns, body);
+                self.recorder().log_response(LoggedResponse {
+                    done_ns,
+                    head: body.head,
+                    content: body.bytes,
+                });
             }
             self.want_bodies();
         }
         let place = self.log_place(slot);
-        let recorder = self.recorder();
-        recorder.log_reply(timing, done_ns, answer, place);
+        self.recorder().log_reply(timing, done_ns, answer, place);
     }
 
     /// A response with an error is complete; `body` was kept of it.
@@ -486,8 +488,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
         }
         if let State::Greeting { .. } = self.connections[slot].state {
-            let limit_ns = self.connect_limit_ns(slot);
-            self.connections.arm(slot, limit_ns);
+            self.connections.arm(slot, self.connect_limit_ns(slot));
             return;
         }
         // What is given up may leave less room than there was.
@@ -497,8 +498,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.part(slot, now_ns);
             return;
         }
-        let deadline_ns = self.next_deadline_ns(slot);
-        self.connections.arm(slot, deadline_ns);
+        self.connections.arm(slot, self.next_deadline_ns(slot));
         if has_more_room {
             self.available(slot, now_ns, now_ns);
         }

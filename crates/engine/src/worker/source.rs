@@ -8,7 +8,7 @@ use brunt_io::backend::Slot;
 use brunt_load::{ConnectionNumber, Plan, RequestSource};
 use brunt_proto::BodiesWanted;
 
-use crate::generated::{Generated, OfPlace};
+use crate::generated::Generated;
 
 /// What says what is sent next.
 #[derive(Debug)]
@@ -42,14 +42,6 @@ impl Source {
     #[inline]
     pub(super) fn is_generated(&self) -> bool {
         self.generated.is_some()
-    }
-
-    /// The worker goes on.
-    #[inline]
-    pub(super) fn turn(&self) {
-        if let Some(generated) = self.generated() {
-            generated.turn();
-        }
     }
 
     /// A connection is about to be opened. Gives where to; absent: to the target.
@@ -87,18 +79,6 @@ impl Source {
             .is_some_and(|generated| generated.is_parked(slot))
     }
 
-    /// Whether all of `live` open connections wait for nothing that would come.
-    pub(super) fn is_idle(&self, live: u32) -> bool {
-        self.generated()
-            .is_some_and(|generated| generated.is_idle(live))
-    }
-
-    /// Whether connections that are opened from now on are of no use.
-    pub(super) fn begins_no_more(&self) -> bool {
-        let generated = self.generated();
-        generated.is_some_and(|generated| generated.generator.begins_no_more())
-    }
-
     /// Whether connections wait before each request, as long as the generator says.
     pub(super) fn delays(&self) -> bool {
         self.generated().is_some_and(|generated| generated.delays)
@@ -108,12 +88,5 @@ impl Source {
     pub(super) fn wanted(&self, others: BodiesWanted) -> BodiesWanted {
         let generated = self.generated();
         generated.map_or(others, |generated| generated.wanted(others))
-    }
-
-    /// What is known of the request in this place; absent for those of the plan.
-    #[inline]
-    pub(super) fn request_in(&self, slot: Slot, place: u32) -> Option<OfPlace> {
-        let generated = self.generated()?;
-        Some(generated.request_in(slot, place))
     }
 }

@@ -23,7 +23,9 @@ const DEADLINES_PER_TURN: u32 = 1_024;
 impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
     /// One turn of the loop: send, wait, take what came, see to what is due.
     pub(super) fn turn(&mut self, until_ns: u64) -> io::Result<()> {
-        self.source.turn();
+        if let Some(generated) = self.source.generated() {
+            generated.turn();
+        }
         let dial_ns = self.dial();
         self.flush();
         let from_ns = self.backend.now_ns();
@@ -235,8 +237,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             State::Open => {
                 self.send_next(slot, now_ns);
                 if P::WRITES_AHEAD {
-                    let timeout_ns = self.next_timeout_ns(slot);
-                    self.connections.arm(slot, timeout_ns);
+                    self.connections.arm(slot, self.next_timeout_ns(slot));
                 }
             }
         }
@@ -269,8 +270,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 Model::Open | Model::Sessions => self.mark_free(slot),
             }
         }
-        let now_ns = self.backend.now_ns();
-        self.assign_waiting(now_ns);
+        self.assign_waiting(self.backend.now_ns());
     }
 
     /// The connection has its first request now, or the window is over without it.
