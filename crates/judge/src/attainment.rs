@@ -130,7 +130,12 @@ impl Judged<'_> {
         if let Some(reason) = self.withheld() {
             return Found::unknown(None, reason).of(asked, None);
         }
-        let part = self.undisturbed().filter(|_| is_over_time(asked));
+        // Errors, and what has a name, are not known for parts of the window.
+        let is_of_all = matches!(
+            asked,
+            Objective::Errors { .. } | Objective::NoErrors | Objective::Named { .. }
+        );
+        let part = self.undisturbed().filter(|_| !is_of_all);
         self.found(asked).of(asked, part.map(undisturbed_words))
     }
 
@@ -242,7 +247,7 @@ impl Judged<'_> {
             .collect();
         let worth = worth_of(&shares, apart, asked, asked - errors);
         // With too few parts to see how they vary, they may all come of one event.
-        worth.unwrap_or(asked / errors)
+        worth.map_or(asked / errors, |worth| worth.min(asked))
     }
 
     fn of_rate(&self, above: f64) -> Found {
@@ -259,14 +264,6 @@ impl Judged<'_> {
             }
         }
     }
-}
-
-/// Whether it is of figures that are known for parts of the window.
-fn is_over_time(asked: &Objective) -> bool {
-    !matches!(
-        asked,
-        Objective::Errors { .. } | Objective::NoErrors | Objective::Named { .. }
-    )
 }
 
 /// A share of errors against its limit, of requests that tell as much as `worth` independent ones;
@@ -297,11 +294,10 @@ fn measured_ns(quantile: Quantile) -> Result<u64, Found> {
 
 /// A quantile of which `ns` was measured and that lies below `bound_ns`.
 fn below(ns: u64, bound_ns: Option<u64>, is_met: bool) -> Found {
-    let bound = bound_ns.map(|ns| ns as f64);
-    if bound.is_none() {
-        return Found::unbounded(Some(ns as f64), is_met, NoInterval::Unanswered);
+    match bound_ns {
+        Some(bound_ns) => Found::bounded(ns as f64, Some(bound_ns as f64), is_met),
+        None => Found::unbounded(Some(ns as f64), is_met, NoInterval::Unanswered),
     }
-    Found::bounded(ns as f64, bound, is_met)
 }
 
 /// A quantile of response times against its limit.

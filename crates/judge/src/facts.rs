@@ -54,19 +54,6 @@ impl<'a> Facts<'a> {
         self.workers().map(|worker| u128::from(of(worker))).sum()
     }
 
-    /// The number of a worker, in words where several agents have one of that number.
-    pub(crate) fn number(&self, worker: &WorkerRecord) -> String {
-        let number = worker.worker;
-        let is_here = |agent: &AgentRecord| {
-            let mut workers = agent.workers.iter();
-            workers.any(|other| std::ptr::eq(other, worker))
-        };
-        match self.agents.iter().position(is_here) {
-            Some(agent) if self.agents.len() > 1 => format!("{number} of agent {}", agent + 1),
-            _ => number.to_string(),
-        }
-    }
-
     /// Whether any of the agents was cut short.
     pub(crate) fn interrupted(&self) -> bool {
         self.agents.iter().any(|agent| agent.interrupted)

@@ -3,18 +3,16 @@
 use std::rc::Rc;
 
 use brunt_load::Work;
-use brunt_record::{Histogram, Run, max_at_least_ns, mean_at_least_ns};
+use brunt_record::{Histogram, Run, WorkerRecord};
 
 use crate::behaviour::failures::{no_success_of, server_failure_of};
-use crate::behaviour::steadiness::steadiness_of;
 use crate::facts::Facts;
 use crate::figures::bandwidth::bandwidth_intervals;
-use crate::figures::connects_per_request;
 use crate::precision::{Sample, quantile_of, response_sample, successes_interval};
 use crate::{
     Bandwidth, BandwidthInterval, Clean, CleanFigures, Figure, Finding, InvariantStatus, Judgement,
     NoInterval, NoSuccess, Overload, Quantile, RateInterval, ResponseQuantiles, ServerFailure,
-    Steadiness, Summary, VerdictIf, invariants, verdict,
+    Summary, VerdictIf, invariants, verdict,
 };
 
 /// A run, its figures, its invariants and its verdict.
@@ -52,11 +50,6 @@ impl<'a> Judged<'a> {
             judgement,
             verdict_if,
         }
-    }
-
-    /// Whether the rate held still.
-    pub fn steadiness(&self) -> Steadiness {
-        steadiness_of(self.run, &self.summary)
     }
 
     /// How the server failed in the window; absent where it did not.
@@ -193,7 +186,15 @@ pub trait RunFigures {
     /// opened for that: with one request per connection, or where the server closes each after its
     /// first response. Opening them is part of what a user of such a server waits for.
     fn connects_per_request(&self) -> bool {
-        connects_per_request(self.run())
+        let run = self.run();
+        let count = run.latencies.with_connect.count();
+        let replaces = |worker: &WorkerRecord| {
+            let places = worker.live.asked.max(worker.live.most);
+            worker.tallies.lifetime().connections_opened > places.into()
+        };
+        count > 0
+            && count == run.latencies.response.count()
+            && (run.plan.requests_per_connection() == Some(1) || run.workers().any(replaces))
     }
 
     /// The quantile of the response time together with the time to open the connection, as
@@ -201,20 +202,6 @@ pub trait RunFigures {
     fn with_connect_quantile(&self, q: f64) -> Quantile {
         let latencies = &self.run().latencies;
         quantile_of(&latencies.with_connect, &latencies.unfinished, q)
-    }
-
-    /// The least that the mean response time can be, together with the time to open the connection,
-    /// as [`brunt_record::Latencies::response_mean_at_least_ns`].
-    fn with_connect_mean_at_least_ns(&self) -> Option<u64> {
-        let latencies = &self.run().latencies;
-        mean_at_least_ns(&latencies.with_connect, &latencies.unfinished)
-    }
-
-    /// The least that the longest response time can be, together with the time to open the
-    /// connection, as [`brunt_record::Latencies::response_max_at_least_ns`].
-    fn with_connect_max_at_least_ns(&self) -> Option<u64> {
-        let latencies = &self.run().latencies;
-        max_at_least_ns(&latencies.with_connect, &latencies.unfinished)
     }
 }
 

@@ -24,8 +24,7 @@ mod verdict;
 pub use attainment::ObjectiveOutcome;
 pub use behaviour::cpus::{Clean, CleanFigures, CpuLedger};
 pub use behaviour::failures::{
-    EndedStreams, FailureTimes, NoSuccess, NoSuccessCause, NoSuccessPopulation, Outage,
-    ServerFailure, Stretch,
+    EndedStreams, FailureTimes, NoSuccess, NoSuccessCause, Outage, ServerFailure, Stretch,
 };
 pub use behaviour::steadiness::{Overload, Steadiness};
 pub use capacity::search::{CapacityNext, CapacitySearch};
@@ -35,8 +34,8 @@ pub use capacity::{
 };
 pub use comparison::paired::{PAIRS_LEAST, PAIRS_MAX, pairs_least};
 pub use comparison::{
-    Basis, Bound, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds, ComparedSide,
-    Comparison, ComparisonOutcome, Course, EndedEarly, LimitStands, Range, SIDES_MAX, SingleRun,
+    Basis, Bound, ChangeLimit, Claim, Compared, ComparedRounds, ComparedSide, Comparison,
+    ComparisonOutcome, Course, EndedEarly, LimitStands, Range, SIDES_MAX, SingleRun,
 };
 pub use elasticity::Effect;
 pub use figures::bandwidth::{Bandwidth, BandwidthInterval, CountBeside};

@@ -317,9 +317,6 @@ fn what_one_agent_breaks_is_broken() {
         ("R1", |agent| agent.host.peak_resident_bytes = 1 << 60),
         ("R2", |agent| agent.host.usable_cpus = 1),
         ("R3", |agent| agent.limits.descriptors_limit = 0),
-        ("I4", |agent| {
-            agent.workers[0].tallies.measure.bytes_received += 1
-        }),
     ];
     for (id, fault) in faults {
         let mut run = pair(run);

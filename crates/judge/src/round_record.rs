@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use brunt_record::{CpuUse, FailureCounts, Run, StatusCounts, counted};
+use brunt_record::{CpuUse, FailureCounts, StatusCounts, counted};
 use serde::{Deserialize, Serialize};
 
 use crate::elasticity::Elasticity;
@@ -143,14 +143,6 @@ fn is_late(judged: &Judged<'_>) -> bool {
         && planned_rate.is_some_and(|signal| signal.grade == Grade::Fail)
 }
 
-/// The quantiles of which brunt's own part is large, with that part in words.
-fn parts_of(run: &Run) -> BTreeMap<String, String> {
-    let quantiles = ROUND_QUANTILES.into_iter();
-    let parts =
-        quantiles.filter_map(|(name, q)| Some((name.to_owned(), own_part_of(run, name, q)?)));
-    parts.collect()
-}
-
 impl RoundResponse {
     /// A quantile of [`ROUND_QUANTILES`], nanoseconds.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
@@ -193,6 +185,9 @@ impl RoundRecord {
         }
         let resident_bytes = Some(run.peak_resident_bytes()).filter(|&bytes| bytes > 0);
         let server = run.evidence_of_server().server.as_ref();
+        // The quantiles of which brunt's own part is large, with that part in words.
+        let part = |(name, q)| Some((String::from(name), own_part_of(run, name, q)?));
+        let own_parts = || ROUND_QUANTILES.into_iter().filter_map(part).collect();
         let used = |cpu: Option<CpuUse>, resident_bytes| RoundUse {
             user_cpus: cpu.map(|cpu| cpu.user_cpus),
             system_cpus: cpu.map(|cpu| cpu.system_cpus),
@@ -224,7 +219,7 @@ impl RoundRecord {
             sent_again: summary.window.sent_again,
             statuses: summary.window.replies.clone(),
             failures: summary.window.failures.clone(),
-            own_parts: is_late(judged).then(|| parts_of(run)),
+            own_parts: is_late(judged).then(own_parts),
             client: used(client_cpu.ok(), resident_bytes),
             server: server.map(|server| used(server.cpu_use(), server.resident_bytes_max)),
             missing,

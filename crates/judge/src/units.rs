@@ -274,15 +274,10 @@ pub(crate) mod short {
     /// `value` in the largest unit of which it holds one.
     fn in_unit(value: f64, units: Units) -> String {
         let value = bounded(value);
-        let scales = (0..)
-            .zip(units)
-            .map(|(power, unit)| (1_000_f64.powi(power), unit));
-        match scales
-            .skip(1)
-            .filter(|(scale, _)| value.abs() >= *scale)
-            .last()
-        {
-            Some((scale, unit)) => format!("{} {unit}", number(value / scale)),
+        let scale = |power: usize| 1_000_f64.powi(power as i32);
+        let mut powers = (1..units.len()).rev();
+        match powers.find(|&power| value.abs() >= scale(power)) {
+            Some(power) => format!("{} {}", number(value / scale(power)), units[power]),
             None => format!("{} {}", unsigned_zero(value, 0), units[0]),
         }
     }

@@ -616,12 +616,10 @@ fn bandwidth(judged: &Judged<'_>) -> Option<Object> {
         .with("up_bytes_per_s", judged.rate(up_bytes_per_s))
         .with("down_bytes_per_s", judged.rate(found.down_bytes_per_s))
         .with("up_bytes", window.bytes_acked)
-        .with("down_bytes", found.down_bytes)
+        .with("down_bytes", window.bytes_received)
         .with("streams", found.streams)
         .with("stream_bytes_min", Figure::of(least, NOT_KEPT))
         .with("stream_bytes_max", Figure::of(most, NOT_KEPT))
-        // Jain's index of the bytes of the streams: 1 where all moved as many.
-        .with("fairness", Figure::of(found.fairness, NOT_KEPT))
         // With payload, those sent again among them.
         .with("segments_sent", window.segments_sent)
         .with("segments_retransmitted", window.segments_retransmitted)

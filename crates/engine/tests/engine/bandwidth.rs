@@ -102,7 +102,7 @@ fn both_sides_count_the_same(kind: Kind) {
         }
         assert_eq!(found.up_counts.is_some(), sends, "{service}");
         assert_eq!(found.down_counts.is_some(), receives, "{service}");
-        assert_eq!(found.down_bytes > 0, receives, "{service}");
+        assert_eq!(found.window.bytes_received > 0, receives, "{service}");
         assert_eq!(found.lifetime.bytes_acked > 0, sends, "{service}");
         assert_eq!(ended_in_order(&run), 3);
         // What the server says of the window is part of what it says of the run.

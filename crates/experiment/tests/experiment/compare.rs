@@ -94,7 +94,7 @@ fn repeated_single(slower: f64) -> (u64, u64) {
             side.rounds.push(round);
             side.single_run = Some(single);
         }
-        let comparison = found.comparisons().remove(0).comparison;
+        let comparison = found.comparisons().remove(0);
         let change = comparison.change.expect("an interval of both");
         claims += u64::from(comparison.claim == Claim::Differs);
         holds += u64::from((change.low..=change.high).contains(&(1.0 / slower - 1.0)));

@@ -191,9 +191,7 @@ fn claims(planted: Planted, varies: Varies) -> f64 {
     let claims = (0..REPETITIONS).filter(|seed| {
         let found = comparison(&like, planted, &mut Machine::new(varies, *seed));
         let pairs = found.comparisons();
-        pairs
-            .iter()
-            .any(|pair| pair.comparison.claim == Claim::Differs)
+        pairs.iter().any(|pair| pair.claim == Claim::Differs)
     });
     claims.count() as f64 / REPETITIONS as f64
 }
@@ -257,7 +255,7 @@ fn intervals_hold_the_truth_together() {
         let machine = &mut Machine::new(Varies::Alone(0.02), *seed);
         let pairs = comparison(&like, planted, machine).comparisons();
         pairs.iter().all(|pair| {
-            let change = pair.comparison.change.expect("pairs enough");
+            let change = pair.change.expect("pairs enough");
             let truth = 1.0 / planted.ratios[pair.place] - 1.0;
             (change.low..=change.high).contains(&truth)
         })
@@ -287,7 +285,7 @@ fn bounds_claim_no_more_than_values() {
                 }
             }
             let pairs = found.comparisons();
-            let comparison = &pairs[0].comparison;
+            let comparison = &pairs[0];
             assert_ne!(comparison.bound, Some(Bound::AtMost));
             comparison.claim == Claim::Differs
         });

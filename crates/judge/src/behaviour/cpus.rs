@@ -220,10 +220,9 @@ impl Clean {
         let parts = Parts::of(run, summary, &spans);
         let clean_ns = parts.clean_ns();
         let is_enough = is_enough(clean_ns, run.window_ns) && run.not_one_load().is_none();
-        Some(Self {
-            clean_ns: Some(clean_ns),
-            figures: is_enough.then(|| parts.figures(run, summary)),
-        })
+        let figures = is_enough.then(|| parts.figures(run, summary));
+        let clean_ns = Some(clean_ns);
+        Some(Self { clean_ns, figures })
     }
 }
 

@@ -8,7 +8,7 @@ use brunt_record::{
 };
 
 use crate::Summary;
-use crate::behaviour::steadiness::whole_points;
+use crate::behaviour::steadiness::{POINTS_MAX, whole_points};
 
 /// A shorter outage says nothing about a server: a queue may have been full for a moment.
 const OUTAGE_LEAST_NS: u64 = 50_000_000;
@@ -62,27 +62,16 @@ pub struct ServerFailure {
     pub after: Option<Stretch>,
 }
 
-impl ServerFailure {
-    /// Length of all outages, nanoseconds.
-    pub fn down_ns(&self, window_ns: u64) -> u64 {
-        length_ns(&self.outages, window_ns)
-    }
-
-    /// Whether the server was gone, or silent, at the end of the window.
-    pub fn is_down_at_end(&self) -> bool {
-        lasts_to_end(&self.outages)
-    }
-}
-
 /// Length of all `outages`, nanoseconds.
-fn length_ns(outages: &[Outage], window_ns: u64) -> u64 {
+pub(crate) fn length_ns(outages: &[Outage], window_ns: u64) -> u64 {
     outages.iter().fold(0, |sum, outage| {
         let until_ns = outage.until_ns.unwrap_or(window_ns);
         sum.saturating_add(until_ns.saturating_sub(outage.from_ns))
     })
 }
 
-fn lasts_to_end(outages: &[Outage]) -> bool {
+/// Whether the last of these did not end in the window.
+pub(crate) fn lasts_to_end(outages: &[Outage]) -> bool {
     outages.last().is_some_and(|last| last.until_ns.is_none())
 }
 
@@ -197,8 +186,6 @@ const IN_FLIGHT_LEAST: f64 = 0.8;
 const PLANNED_LEAST: f64 = 12.0;
 /// Share of a silence in which brunt did not run, from which on it says nothing about the server.
 const PAUSED_MOST: f64 = 0.1;
-/// Most points that a series can have.
-const POINTS_MAX: u64 = 1_200;
 
 /// A time in the window in which no worker had a connection, because attempts failed, or in which
 /// no reply came though requests were in flight.
@@ -390,27 +377,11 @@ impl FailureTimes {
 pub struct NoSuccess {
     /// What most of them ended in.
     pub cause: NoSuccessCause,
-    /// How many ended so or, where not all of these had one status or one kind of failure, in an
-    /// error status, or a failure.
+    /// How many ended so.
     pub count: u64,
-    /// Whether all that are counted had the status or the kind of failure that `cause` names.
-    pub is_uniform: bool,
-    /// How many there were in all.
+    /// How many requests ended since the window began, or were in flight when the run ended; where
+    /// there are none, how many attempts to connect failed since then.
     pub total: u64,
-    /// What is counted.
-    pub counted: NoSuccessPopulation,
-}
-
-/// A population of which [`NoSuccess`] tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoSuccessPopulation {
-    /// The requests issued in the window.
-    Issued,
-    /// Where none was: the requests that ended since the window began, or were in flight when the
-    /// run ended.
-    Ended,
-    /// Where there are none of these either: the attempts to connect since the window began.
-    Attempts,
 }
 
 /// What most requests of a run without a success ended in.
@@ -463,14 +434,8 @@ pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
     let errors = ended.replies.count(ReplyOutcome::ERROR);
     let replies: Vec<_> = statuses.chain([(NoSuccessCause::Error, errors)]).collect();
     let failed: Vec<_> = failures(FailureScope::Request).collect();
-    let unanswered = |count| vec![(NoSuccessCause::Unanswered, count)];
-    let population = &summary.population;
-    let of_issued = [
-        (run.latencies.response_error.count(), replies.clone()),
-        (population.failed, failed.clone()),
-        (population.censored, unanswered(population.censored)),
-    ];
-    let all = [replies, failed, unanswered(summary.in_flight_at_end)].concat();
+    let unanswered = vec![(NoSuccessCause::Unanswered, summary.in_flight_at_end)];
+    let ended = [replies, failed, unanswered].concat();
     let attempts = failures(FailureScope::Connect).collect();
     let cause = if run.work() == Work::Streams && summary.live.max > 0 {
         NoSuccessCause::NothingMoved
@@ -480,43 +445,21 @@ pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
     let nothing = NoSuccess {
         cause,
         count: 0,
-        is_uniform: true,
         total: 0,
-        counted: NoSuccessPopulation::Ended,
     };
-    let found = most_of_issued(of_issued)
-        .or_else(|| most_of(NoSuccessPopulation::Ended, all))
-        .or_else(|| most_of(NoSuccessPopulation::Attempts, attempts));
+    let found = most_of(ended).or_else(|| most_of(attempts));
     Some(found.unwrap_or(nothing))
 }
 
 /// The first of the causes that occurred most often; absent without any.
-fn most_of(counted: NoSuccessPopulation, causes: Vec<(NoSuccessCause, u64)>) -> Option<NoSuccess> {
+fn most_of(causes: Vec<(NoSuccessCause, u64)>) -> Option<NoSuccess> {
     let counts = causes.iter().map(|(_, count)| *count);
     let total = counts.fold(0, u64::saturating_add);
     let (cause, count) = causes.into_iter().rev().max_by_key(|(_, count)| *count)?;
     (count > 0).then_some(NoSuccess {
         cause,
         count,
-        is_uniform: true,
         total,
-        counted,
-    })
-}
-
-/// Which of the ends of the requests of the window most of them had. Statuses and kinds of failure
-/// are counted when they occur, so that those of requests from the warm-up are among them: the
-/// numbers are those of the window's requests, the causes what most of all had.
-fn most_of_issued(ends: [(u64, Vec<(NoSuccessCause, u64)>); 3]) -> Option<NoSuccess> {
-    let counts = ends.iter().map(|(count, _)| *count);
-    let total = counts.fold(0, u64::saturating_add);
-    let (count, causes) = ends.into_iter().rev().max_by_key(|(count, _)| *count)?;
-    let found = most_of(NoSuccessPopulation::Issued, causes)?;
-    (count > 0).then_some(NoSuccess {
-        count,
-        is_uniform: found.count == found.total,
-        total,
-        ..found
     })
 }
 
@@ -572,7 +515,7 @@ impl EndedStreams {
 mod tests {
     use super::*;
     use brunt_load::{ArrivalProcess, Schedule};
-    use brunt_record::{IntervalRecorder, Pause, Population};
+    use brunt_record::{IntervalRecorder, Pause};
 
     use crate::RunFigures;
     use crate::invariants::sample::{MS, WINDOW, emptied, open_run, run, schedule_of};
@@ -791,18 +734,10 @@ mod tests {
             ((&[], &[(TimedOut, 3)]), 4, (Unanswered, 4, 7)),
         ];
         for &(ended, in_flight, (cause, count, total)) in cases {
-            let counted = match cause {
-                Failure(kind) if kind.scope() == FailureScope::Connect => {
-                    NoSuccessPopulation::Attempts
-                }
-                _ => NoSuccessPopulation::Ended,
-            };
             let expected = NoSuccess {
                 cause,
                 count,
-                is_uniform: true,
                 total,
-                counted,
             };
             let found = no_success(ended, true, |run| {
                 run.agents[0].workers[1].in_flight_at_end = in_flight;
@@ -820,58 +755,6 @@ mod tests {
         let found = found.expect("no success");
         let counts = (found.cause, found.count, found.total);
         assert_eq!(counts, (NoSuccessCause::Error, 3, 4));
-    }
-
-    /// Replies come in the window to requests from the warm-up, and in drain to those of the
-    /// window: what is counted is what the row of the requests counts.
-    #[test]
-    fn requests_of_the_window_are_what_is_counted() {
-        use FailureKind::{Reset, TimedOut};
-        use NoSuccessCause::{Failure, Status, Unanswered};
-        type Case<'a> = (Ended<'a>, [u64; 3], (NoSuccessCause, u64, bool));
-        let cases: &[Case<'_>] = &[
-            ((&[(404, 64)], &[]), [60, 0, 0], (Status(404), 60, true)),
-            (
-                (&[(404, 6), (500, 4)], &[]),
-                [9, 0, 1],
-                (Status(404), 9, false),
-            ),
-            (
-                (&[(404, 5)], &[(TimedOut, 634)]),
-                [5, 633, 0],
-                (Failure(TimedOut), 633, true),
-            ),
-            (
-                (&[], &[(TimedOut, 3), (Reset, 4)]),
-                [0, 6, 0],
-                (Failure(Reset), 6, false),
-            ),
-            (
-                (&[(404, 1)], &[(Reset, 1)]),
-                [0, 0, 8],
-                (Unanswered, 8, true),
-            ),
-        ];
-        for &(ended, [errors, failed, censored], (cause, count, is_uniform)) in cases {
-            let issued = errors + failed + censored;
-            let found = no_success(ended, false, |run| {
-                (0..errors).for_each(|_| run.latencies.response_error.record(5));
-                run.agents[0].workers[1].population = Population {
-                    issued,
-                    recorded: errors,
-                    failed,
-                    censored,
-                };
-            });
-            let expected = NoSuccess {
-                cause,
-                count,
-                is_uniform,
-                total: issued,
-                counted: NoSuccessPopulation::Issued,
-            };
-            assert_eq!(found, Some(expected), "{ended:?}");
-        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ const PARTS_LEAST: usize = 8;
 const PARTS_ENOUGH: usize = 20;
 const PARTS_MOST: usize = 30;
 /// Most points that a series can have.
-const POINTS_MAX: u64 = 1_200;
+pub(crate) const POINTS_MAX: u64 = 1_200;
 /// Arrivals completed, as a share of those planned, from which on the rate is that of the plan.
 const PLAN_MET: f64 = 0.99;
 

@@ -139,12 +139,17 @@ impl CapacitySearch {
         let kept_limits_before =
             std::mem::replace(&mut self.without_answer.kept_limits, keeps_limits);
         self.without_answer.was_disturbed |= step.is_disturbed;
+        let was_limited = self.rates.missed.iter().any(|miss| miss.is_brunts);
         let again = match step.outcome {
             CapacityOutcome::Met | CapacityOutcome::Missed => 0,
             // That a rate misses by chance shows neither of two windows.
             CapacityOutcome::Undecided if keeps_limits && kept_limits_before => 0,
-            CapacityOutcome::Undecided => self.undecided_again(),
-            CapacityOutcome::ClientLimited => self.limited_again(),
+            CapacityOutcome::Undecided if self.without_answer.was_disturbed => REPEATED_MOST,
+            CapacityOutcome::Undecided => UNDECIDED_AGAIN,
+            CapacityOutcome::ClientLimited if !was_limited => REPEATED_MOST,
+            // This look is the repetition.
+            CapacityOutcome::ClientLimited if self.rates.is_confirmed() => 0,
+            CapacityOutcome::ClientLimited => LIMITED_AGAIN,
             CapacityOutcome::Invalid => REPEATED_MOST,
         };
         if self.without_answer.steps < again {
@@ -166,27 +171,6 @@ impl CapacitySearch {
         if self.next.is_some() && is_overloaded {
             self.recoveries = 0;
             self.recover();
-        }
-    }
-
-    /// How often an undecided step is made once more.
-    fn undecided_again(&self) -> usize {
-        if self.without_answer.was_disturbed {
-            REPEATED_MOST
-        } else {
-            UNDECIDED_AGAIN
-        }
-    }
-
-    /// How often a step in which brunt was the limit is made once more.
-    fn limited_again(&self) -> usize {
-        if !self.rates.has_limit_of_brunt() {
-            REPEATED_MOST
-        } else if self.rates.is_confirmed() {
-            // This look is the repetition.
-            0
-        } else {
-            LIMITED_AGAIN
         }
     }
 
@@ -283,7 +267,9 @@ impl CapacitySearch {
                 (stage, lower.max(self.plan.least_per_s))
             }
             (Some(met), Some(missed)) if missed <= met * tolerance => {
-                let is_open = self.rates.confirmations() == 0 && self.rates.is_miss_uncertain();
+                let lowest = self.rates.lowest_miss();
+                let is_uncertain = lowest.is_some_and(|miss| !miss.is_certain);
+                let is_open = self.rates.confirmations() == 0 && is_uncertain;
                 (
                     CapacityStage::Confirmation,
                     if is_open { missed } else { met },
@@ -301,10 +287,9 @@ impl CapacitySearch {
     /// The rate that missed next above the one that is confirmed, if the budget has room for one
     /// more look at it; from the second look on, also to confirm it where it holds.
     fn miss_to_look_at_again(&self) -> Option<f64> {
-        let looks = self.rates.miss_to_look_at_again()?;
-        let missed = looks.rate_per_s;
+        let (missed, looks) = self.rates.miss_to_look_at_again()?;
         let window_ns = self.plan.window_for(missed, true);
-        let confirming = match looks.done {
+        let confirming = match looks {
             0 => 0,
             _ => CONFIRMATIONS as u64 - 1,
         };
@@ -388,8 +373,7 @@ impl CapacitySearch {
         let is_longer = self.is_longer(CapacityStage::Bisection);
         let usual_ns = plan.step_ns(plan.window_for(near, is_longer));
         let longer_ns = plan.step_ns(plan.window_for(near, true));
-        let again = rates.miss_to_look_at_again();
-        let looks = again.map_or(0, |looks| looks.left as u64);
+        let looks = u64::from(rates.miss_to_look_at_again().is_some());
         let expected_ns = usual_ns
             .saturating_mul(steps)
             .saturating_add(longer_ns.saturating_mul(looks))
@@ -451,8 +435,6 @@ const AROUND_ANSWERED: [f64; 2] = [0.95, 1.05];
 /// How far the rates that hold and miss may be apart, as a ratio less 1, where response times vary
 /// from window to window: what varies has no closer limit.
 const TOLERANCE_VARYING: f64 = 0.05;
-/// How often a rate that held may miss before it is too high: that may be the machine.
-const MISSES_MOST: usize = 1;
 /// Short windows that decided nothing, from which on they are not worth their time.
 const SHORT_UNDECIDED_MOST: usize = 3;
 
@@ -484,23 +466,14 @@ const LATE_LOOKS: usize = 3;
 /// Looks at a rate at which brunt was the limit, which varies less.
 const LATE_LOOKS_LIMITED: usize = 1;
 
-/// A rate that missed, and the looks at it after the one below it was confirmed.
-#[derive(Clone, Copy, Debug)]
-struct LateLooks {
-    rate_per_s: f64,
-    done: usize,
-    /// One at least.
-    left: usize,
-}
-
 /// A rate that held.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     rate_per_s: f64,
     /// Long windows in which it did.
     confirmations: usize,
-    /// Windows in which it missed since.
-    misses: usize,
+    /// Whether it missed in one since: that may be the machine. At the next it is too high.
+    has_missed: bool,
 }
 
 /// The rates that held and those that missed.
@@ -526,7 +499,7 @@ impl Rates {
             None => self.held.push(Held {
                 rate_per_s: step.rate_per_s,
                 confirmations: usize::from(is_long),
-                misses: 0,
+                has_missed: false,
             }),
         }
         self.missed.retain(|miss| miss.rate_per_s > step.rate_per_s);
@@ -537,9 +510,8 @@ impl Rates {
         let is_overloaded = is_overloaded(step);
         let mut held = self.held.iter_mut();
         let held = held.find(|held| held.rate_per_s == step.rate_per_s);
-        let is_first = |held: &&mut Held| held.misses < MISSES_MOST;
-        if let Some(held) = held.filter(is_first).filter(|_| !is_overloaded) {
-            held.misses += 1;
+        if let Some(held) = held.filter(|held| !held.has_missed && !is_overloaded) {
+            held.has_missed = true;
             return;
         }
         self.missed.push(Miss {
@@ -570,18 +542,13 @@ impl Rates {
     fn vary(&self) -> bool {
         self.refuted > 0
             || self.short_undecided >= SHORT_UNDECIDED_MOST
-            || self.held.iter().any(|held| held.misses > 0)
+            || self.held.iter().any(|held| held.has_missed)
     }
 
     /// How many times the rate that holds the one that misses may be in the end.
     fn ratio_most(&self, plan: &CapacityPlan) -> f64 {
         let least = if self.vary() { TOLERANCE_VARYING } else { 0.0 };
         1.0 + plan.tolerance.max(least)
-    }
-
-    /// Whether brunt was the limit at a rate that missed.
-    fn has_limit_of_brunt(&self) -> bool {
-        self.missed.iter().any(|miss| miss.is_brunts)
     }
 
     /// The highest rate that holds.
@@ -615,29 +582,20 @@ impl Rates {
         Some(self.lowest_miss()?.rate_per_s)
     }
 
-    /// Whether the lowest rate that missed did so in a short window alone.
-    fn is_miss_uncertain(&self) -> bool {
-        self.lowest_miss().is_some_and(|miss| !miss.is_certain)
-    }
-
-    /// The looks at the lowest rate that missed, if that may have been the machine at that time:
-    /// the server answered nearly all of it, and it was not looked at as often as it may be.
-    fn miss_to_look_at_again(&self) -> Option<LateLooks> {
+    /// The lowest rate that missed, if that may have been the machine at that time: the server
+    /// answered nearly all of it, and it was not looked at as often as it may be. Also how often it
+    /// was since the rate below it was confirmed.
+    fn miss_to_look_at_again(&self) -> Option<(f64, usize)> {
         let lowest = self.lowest_miss();
         let miss = lowest.filter(|miss| miss.answered_per_s.is_none())?;
         let is_late = |other: &&Miss| other.is_late && other.rate_per_s == miss.rate_per_s;
-        let done = self.missed.iter().filter(is_late).count();
+        let looks = self.missed.iter().filter(is_late).count();
         let most = if miss.is_brunts {
             LATE_LOOKS_LIMITED
         } else {
             LATE_LOOKS
         };
-        let left = most.saturating_sub(done);
-        (left > 0).then_some(LateLooks {
-            rate_per_s: miss.rate_per_s,
-            done,
-            left,
-        })
+        (looks < most).then_some((miss.rate_per_s, looks))
     }
 
     /// A rate near to what an overloaded server answered, between those that hold and miss.

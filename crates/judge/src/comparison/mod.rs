@@ -163,15 +163,6 @@ pub enum ComparisonOutcome {
     Undecided,
 }
 
-/// A side and what was found of it beside the first one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ComparedPair {
-    /// The place of the side, from 0.
-    pub place: usize,
-    /// What the rounds of the two show.
-    pub comparison: Comparison,
-}
-
 impl ComparedRounds {
     /// The layout that this version writes and reads.
     pub const FORMAT: u32 = 3;
@@ -189,16 +180,16 @@ impl ComparedRounds {
     }
 
     /// Every side against the first one.
-    pub fn comparisons(&self) -> Vec<ComparedPair> {
+    pub fn comparisons(&self) -> Vec<Comparison> {
         let Some((first, others)) = self.sides.split_first() else {
             return Vec::new();
         };
         let looks = self.looks.unwrap_or(1).clamp(1, LOOKS_MAX) as usize;
         let figures = self.compared.len() * others.len() * looks;
         let of_side = |(place, other)| {
-            self.compared.iter().map(move |&compared| ComparedPair {
+            self.compared.iter().map(move |&compared| Comparison {
                 place,
-                comparison: Comparison::of(compared, first, other, figures),
+                ..Comparison::of(compared, first, other, figures)
             })
         };
         (1..).zip(others).flat_map(of_side).collect()
@@ -244,8 +235,7 @@ impl ComparedRounds {
     /// Whether each of the comparisons says something: a difference, or how large one would have
     /// been seen.
     pub fn is_decided(&self) -> bool {
-        let pairs = self.comparisons();
-        pairs.iter().all(|pair| !pair.comparison.is_nothing())
+        self.comparisons().iter().all(|found| !found.is_nothing())
     }
 
     /// Whether each limit is shown to be exceeded or kept.
@@ -255,16 +245,15 @@ impl ComparedRounds {
     }
 
     /// The limits that stand so beside a comparison of what they are about, each with that.
-    pub fn limits_that(&self, stand: LimitStands) -> Vec<(ChangeLimit, ComparedPair)> {
-        let pairs = self.comparisons();
+    pub fn limits_that(&self, stand: LimitStands) -> Vec<(ChangeLimit, Comparison)> {
+        let all = self.comparisons();
         let limits = self.limits.iter();
         limits
-            .flat_map(|limit| pairs.iter().map(move |pair| (limit, pair)))
-            .filter(|(limit, pair)| {
-                let comparison = &pair.comparison;
-                comparison.compared == limit.compared && limit.stands(comparison) == stand
+            .flat_map(|limit| all.iter().map(move |found| (limit, found)))
+            .filter(|(limit, found)| {
+                found.compared == limit.compared && limit.stands(found) == stand
             })
-            .map(|(limit, pair)| (*limit, pair.clone()))
+            .map(|(limit, found)| (*limit, found.clone()))
             .collect()
     }
 }
@@ -303,6 +292,8 @@ pub enum Bound {
 /// What rounds or runs of two sides show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
+    /// The place of the second side, from 0.
+    pub place: usize,
     /// What was compared.
     pub compared: Compared,
     /// What the comparison rests on.
@@ -493,6 +484,7 @@ impl Comparison {
 
     fn nothing(compared: Compared, basis: Basis) -> Self {
         Self {
+            place: 1,
             compared,
             basis,
             pairs: 1,
@@ -603,10 +595,9 @@ impl Pair {
 /// Whether another pair of rounds may count in the place of this one. What one pair has too few
 /// replies for, another has too few for as well.
 fn is_lost(compared: Compared, a: &RoundRecord, b: &RoundRecord) -> bool {
-    let stand = [a, b].map(|round| Standing::of(compared, round));
-    let counts = |stand: &Result<Standing, String>| *stand == Ok(Standing::Measured);
-    let is_bound = |stand: &Result<Standing, String>| *stand == Ok(Standing::NoLess);
-    !(stand.iter().all(|stand| counts(stand) || is_bound(stand)) && stand.iter().any(counts))
+    let stands = |round| Standing::of(compared, round).map(|standing| (1.0, standing));
+    let pair = stands(a).and_then(|a| Pair::of(a, stands(b)?));
+    pair.map_or(true, |pair| pair.is_disturbed)
 }
 
 /// What is compared, measured of one round, and how it stands; or why it does not count.
@@ -626,12 +617,8 @@ fn noise(pairs: &[(f64, f64)]) -> Option<f64> {
     let of_side = |side: fn(&(f64, f64)) -> f64| {
         // The earlier and the later one in turn, so that a drift cancels out.
         let turns = pairs.windows(2).enumerate().map(|(place, two)| {
-            let (one, other) = (side(&two[0]), side(&two[1]));
-            if place % 2 == 0 {
-                (one, other)
-            } else {
-                (other, one)
-            }
+            let first = place % 2;
+            (side(&two[first]), side(&two[1 - first]))
         });
         let turns: Vec<_> = turns.collect();
         hodges_lehmann(&turns).map(|log| log.exp_m1().abs())

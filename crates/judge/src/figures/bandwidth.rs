@@ -15,8 +15,6 @@ pub struct Bandwidth {
     /// Bytes per second that came in, by the kernel's count. Those of each worker are counted over
     /// the time between its two readings.
     pub down_bytes_per_s: Figure,
-    /// Bytes that came in, by the kernel's count.
-    pub down_bytes: u64,
     /// What the kernel counted over the window.
     pub window: StreamAccount,
     /// What the kernel counted over the lives of the streams.
@@ -41,9 +39,6 @@ pub struct Bandwidth {
     /// Bytes of the stream with the fewest bytes and of the one with the most. Absent for one
     /// stream, and where there were too many streams to keep theirs.
     pub extremes: Option<(u64, u64)>,
-    /// How evenly the bytes are spread over the streams (Jain's index): 1 where all have the same,
-    /// 1/n where one of n has them all. Absent as `extremes`.
-    pub fairness: Option<f64>,
     /// CPU of brunt's process per 10^9 bytes, both ways together, nanoseconds.
     pub cpu_ns_per_gb: Figure,
     /// CPU of the server per 10^9 bytes, both ways together, nanoseconds; absent where it was not
@@ -196,7 +191,6 @@ impl Bandwidth {
         is_read &= run.workers().all(|worker| worker.streams.is_some());
         let of_each = of_each.filter(|each| each.len() > 1).unwrap_or_default();
         let extremes = of_each.iter().min().zip(of_each.iter().max());
-        let down_bytes = window.bytes_received;
         let rate = |bytes_per_s| match (run.not_one_load(), is_read) {
             (Some(reason), _) => Figure::Absent(reason),
             (None, false) => Figure::Absent(NOT_READ.to_owned()),
@@ -222,13 +216,14 @@ impl Bandwidth {
             ),
             None => Figure::Absent(NOT_COUNTED.to_owned()),
         };
-        let bytes = window.bytes_acked as f64 + down_bytes as f64;
+        let server = run.evidence_of_server().server.as_ref();
+        let server_cpu = server.and_then(|server| server.cpu_use());
+        let bytes = window.bytes_acked as f64 + window.bytes_received as f64;
         let per_gb = |cpu_ns: f64| Figure::ratio(cpu_ns * 1e9, bytes, "no byte was moved");
         Self {
             streams,
             up_bytes_per_s: rate(up_bytes_per_s),
             down_bytes_per_s: rate(down_bytes_per_s),
-            down_bytes,
             window,
             lifetime,
             up_counts,
@@ -239,31 +234,16 @@ impl Bandwidth {
             smoothed_rtt_ns: rtt_ns_sum.checked_div(streams).filter(|&ns| ns > 0),
             delivery_bytes_per_s,
             extremes: extremes.map(|(least, most)| (*least, *most)),
-            fairness: jain(&of_each),
             cpu_ns_per_gb: match run.client_cpu() {
                 Ok(cpu) => per_gb(cpu.cpus() * run.window_ns as f64),
                 Err(reason) => Figure::Absent(reason.to_owned()),
             },
-            server_cpu_ns_per_gb: match server_cpu_ns(run) {
-                Some(cpu_ns) => per_gb(cpu_ns),
+            server_cpu_ns_per_gb: match server_cpu {
+                Some(cpu) => per_gb(cpu.cpus() * run.window_ns as f64),
                 None => Figure::Absent("the server was not watched".to_owned()),
             },
         }
     }
-}
-
-/// Jain's index: the square of the sum over n times the sum of squares.
-fn jain(values: &[u64]) -> Option<f64> {
-    let sum: f64 = values.iter().map(|&value| value as f64).sum();
-    let squares: f64 = values.iter().map(|&value| (value as f64).powi(2)).sum();
-    let index = sum * sum / (values.len() as f64 * squares);
-    index.is_finite().then_some(index)
-}
-
-/// CPU time of the server over the window.
-fn server_cpu_ns(run: &Run) -> Option<f64> {
-    let server = run.evidence_of_server().server.as_ref()?;
-    Some(server.cpu_use()?.cpus() * run.window_ns as f64)
 }
 
 #[cfg(test)]

@@ -362,20 +362,6 @@ impl Lost {
     }
 }
 
-/// [`crate::RunFigures::connects_per_request`].
-pub(crate) fn connects_per_request(run: &Run) -> bool {
-    let count = run.latencies.with_connect.count();
-    let replaces = || {
-        let opened = |worker: &WorkerRecord| worker.tallies.lifetime().connections_opened;
-        let places = |worker: &WorkerRecord| worker.live.asked.max(worker.live.most);
-        run.workers()
-            .any(|worker| opened(worker) > places(worker).into())
-    };
-    count > 0
-        && count == run.latencies.response.count()
-        && (run.plan.requests_per_connection() == Some(1) || replaces())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -459,10 +445,7 @@ mod tests {
         run.latencies.with_connect = Histogram::default();
         run.latencies.unfinished = Histogram::default();
         (0..90).for_each(|_| run.latencies.with_connect.record(10));
-        assert_eq!(run.with_connect_mean_at_least_ns(), None);
         (0..10).for_each(|_| run.latencies.unfinished.record(110));
-        assert_eq!(run.with_connect_mean_at_least_ns(), Some(20));
-        assert_eq!(run.with_connect_max_at_least_ns(), Some(110));
         assert_eq!(run.with_connect_quantile(0.5).known_ns(), Some(10));
         let bound = Quantile::AtLeast { ns: 110 };
         assert_eq!(run.with_connect_quantile(0.95), bound);

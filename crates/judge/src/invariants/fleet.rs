@@ -1,7 +1,7 @@
 //! F2, F4 and F5: all parts of a plan that several agents share out are there and hold by
 //! themselves, and the agents had one window.
 
-use brunt_record::{FleetAgent, Run};
+use brunt_record::FleetAgent;
 
 use super::windows::{OVERLAP_BROKEN, OVERLAP_FLAGGED, WAKE_UP_NS};
 use crate::facts::Facts;
@@ -30,7 +30,9 @@ pub(super) fn parts_are_whole(facts: &Facts<'_>) -> Checked {
     let numbers = run.worker_numbers();
     let Some(whole) = &run.part_of else {
         only_if(!run.is_plain(), "one agent has all workers")?;
-        only_if(are_numbered(run), "each agent has a plan of its own")?;
+        // Workers of one plan are numbered from 0 on, each once.
+        let are_numbered = (0..).zip(&numbers).all(|(place, number)| place == *number);
+        only_if(are_numbered, "each agent has a plan of its own")?;
         let agents = plural(run.agents.len(), "agent");
         let workers = plural(numbers.len(), "worker");
         let words = format!("{agents} have the {workers} of the plan, each once");
@@ -50,13 +52,6 @@ pub(super) fn parts_are_whole(facts: &Facts<'_>) -> Checked {
     // A part by itself says nothing of the others.
     only_if(!run.is_plain(), &format!("a part of a plan: {words}"))?;
     Err(CheckOutcome::broken(words))
-}
-
-/// Whether the workers of all agents are numbered from 0 on, each once.
-fn are_numbered(run: &Run) -> bool {
-    (0..)
-        .zip(run.worker_numbers())
-        .all(|(place, number)| place == number)
 }
 
 /// F4.

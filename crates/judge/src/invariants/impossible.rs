@@ -2,7 +2,7 @@
 //! kernel and of the server.
 
 use brunt_load::Work;
-use brunt_record::{Backend, Histogram, ServerCount, WorkerRecord, after_ns};
+use brunt_record::{Backend, Histogram, ServerCount, after_ns};
 
 use crate::facts::Facts;
 use crate::invariants::sums::{CPU_READING_NS, sum};
@@ -110,25 +110,21 @@ fn integral_explained(facts: &Facts<'_>, words: &str) -> Result<(), CheckOutcome
     let of_window_ns = in_flight_ns.checked_sub(before_ns.into());
     let population = &facts.summary.population;
     let without_time = sum([population.failed, population.censored]);
-    let most_ns = recorded_ns + without_time * u128::from(longest_window_ns(facts));
-    let after_ns = facts.drained() * u128::from(facts.drain_ns());
-    let least_ns = recorded_ns.saturating_sub(after_ns);
+    // The longest window that a worker lived, or the common one.
+    let windows = facts.workers().filter_map(|worker| {
+        let edges = &worker.edges;
+        Some(after_ns(edges.window_start.get()?, edges.window_end.get()?))
+    });
+    let longest_ns = windows.fold(facts.run.window_ns, u64::max);
+    let most_ns = recorded_ns + without_time * u128::from(longest_ns);
+    let drained_ns = facts.drained() * u128::from(facts.drain_ns());
+    let least_ns = recorded_ns.saturating_sub(drained_ns);
     let fits = of_window_ns.is_some_and(|ns| (least_ns..=most_ns).contains(&ns));
     let sums = format!(
         "{in_flight_ns} ns in flight, {before_ns} of them of requests sent before the window; the \
          times of the others make {least_ns} to {most_ns} ns; {words}"
     );
     must(fits, &sums)
-}
-
-/// The longest window that a worker lived, or the common one.
-fn longest_window_ns(facts: &Facts<'_>) -> u64 {
-    let own_ns = |worker: &WorkerRecord| {
-        let edges = &worker.edges;
-        Some(after_ns(edges.window_start.get()?, edges.window_end.get()?))
-    };
-    let longest_ns = facts.workers().filter_map(own_ns).max();
-    longest_ns.unwrap_or(0).max(facts.run.window_ns)
 }
 
 /// Rate times mean service time, as printed, the most that it can be, and the words for it, of a
@@ -343,28 +339,29 @@ pub(super) fn server_agrees(facts: &Facts<'_>) -> Checked {
     let share = percent(others as f64 / sent.max(1) as f64);
     let words = format!("{words}: {others} more than can be brunt's ({share})");
     let others_most = sent.saturating_mul(COUNTED_TIMES_MOST - 1);
-    let is_others = others <= others_most.max(OTHERS_EXCUSED) || others_are_seen(facts);
+    // The kernel may have seen others send to the server.
+    let own = u64::from(facts.summary.live.max);
+    let seen = run.agents.iter();
+    let mut seen = seen.filter_map(|agent| agent.evidence.server_connections.as_ref());
+    let are_seen = seen.any(|seen| seen.connections > own && seen.segments_received_beyond > 0);
+    let is_others = others <= others_most.max(OTHERS_EXCUSED) || are_seen;
     let foreign = format!("{words}; it is another server's count, or of something else");
     must(is_others, &foreign)?;
     let words = format!("{words}; somebody else uses the server");
     Ok(CheckOutcome::flagged(words))
 }
 
-/// Whether the kernel saw others send to the server.
-fn others_are_seen(facts: &Facts<'_>) -> bool {
-    let own = u64::from(facts.summary.live.max);
-    let agents = facts.run.agents.iter();
-    agents
-        .filter_map(|agent| agent.evidence.server_connections.as_ref())
-        .any(|seen| seen.connections > own && seen.segments_received_beyond > 0)
-}
-
 /// T1.
 pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
     let run = facts.run;
     known(run.plan.one_way(), "there are requests and no streams")?;
-    for contradiction in [run.server_count(), run.server_sent()] {
-        contradiction.map_err(CheckOutcome::not_applicable)?;
+    for count in [run.server_count(), run.server_sent()] {
+        let count = count.map_err(CheckOutcome::not_applicable)?;
+        let is_back = count.is_some_and(|count| count.counted().is_none());
+        must(
+            !is_back,
+            "the server's count went back: it was started anew",
+        )?;
     }
     sums::hold("T1", facts)
 }

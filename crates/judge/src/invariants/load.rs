@@ -87,7 +87,7 @@ pub(super) fn timeouts_once(facts: &Facts<'_>) -> Checked {
         workers.map(|worker| (worker, &agent.clock.edges))
     });
     for (worker, edges) in with_edges {
-        let (number, lifetime) = (facts.number(worker), worker.tallies.lifetime());
+        let (number, lifetime) = (worker.worker, worker.tallies.lifetime());
         let count = lifetime.failures.get(FailureKind::TimedOut);
         let timed_out = plural(count, "time-out");
         let first = if facts.is_open() {

@@ -543,9 +543,6 @@ fn connecting_comes_on_top() {
             connecting_per_request(run);
             run.latencies.with_connect.record(2 * MS);
         }),
-        broken("S2", "more first replies than connections", |run| {
-            run.latencies.with_connect = run.latencies.response.clone()
-        }),
     ]);
 }
 

@@ -1,6 +1,6 @@
 //! W1, W2, W4, W7, W8: clocks, phases and windows.
 
-use brunt_record::{Backend, Once, WorkerEdges, after_ns};
+use brunt_record::{Backend, Once, after_ns};
 
 use crate::facts::Facts;
 use crate::invariants::{CheckOutcome, Checked, Problems, known, must, only_if};
@@ -44,16 +44,17 @@ pub(super) fn one_clock(facts: &Facts<'_>) -> Checked {
     let mut problems = Problems::default();
     for worker in facts.workers() {
         let number = worker.worker;
-        let WorkerEdges {
+        let edges = &worker.edges;
+        let (started, ready) = (edges.started, edges.ready);
+        let lived = [
+            setup_start,
             started,
             ready,
-            window_start,
-            window_end,
-            drained,
-        } = worker.edges;
-        let lived = [setup_start, started, ready, window_start, window_end];
+            edges.window_start,
+            edges.window_end,
+        ];
         // A run by count ends with the last reply of all workers: this one may be done before.
-        let ended = [ready, drained, finished];
+        let ended = [ready, edges.drained, finished];
         let sent = [started, worker.first_send];
         for (words, order) in [
             ("start of set-up, start, ready, window", &lived[..]),

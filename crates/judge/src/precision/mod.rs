@@ -8,7 +8,7 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
-use brunt_load::{Schedule, Work};
+use brunt_load::Schedule;
 use brunt_record::{Histogram, Intervals, NameRecord, Run, Share, StageRecord, with_bounds};
 
 use crate::behaviour::steadiness::whole_points;
@@ -53,13 +53,7 @@ impl ResponseQuantiles for StageRecord {
 
 impl ResponseQuantiles for NameRecord {
     fn response_quantile(&self, q: f64) -> Quantile {
-        let unfinished = &self.unfinished;
-        let samples = self.response.count().saturating_add(unfinished.count());
-        let needed = samples_needed(q);
-        if samples < needed {
-            return Quantile::TooFew { samples, needed };
-        }
-        quantile_of(&self.response.expand(), &unfinished.expand(), q)
+        quantile_of(&self.response.expand(), &self.unfinished.expand(), q)
     }
 }
 
@@ -77,15 +71,12 @@ pub(crate) fn response_sample(run: &Run) -> Sample<'_> {
 
 /// [`crate::RunFigures::successes_interval`].
 pub(crate) fn successes_interval(run: &Run) -> Result<RateInterval, NoInterval> {
-    if run.work() == Work::Streams {
-        return Err(NoInterval::NoRequests);
-    }
     if is_planned_to_vary(run) {
         return Err(NoInterval::PlannedToVary);
     }
     let summary = Summary::of(run, &run.agents);
     let rate = summary.successes_per_s.known();
-    let rate = rate.ok_or(NoInterval::NoWindow)?;
+    let rate = rate.ok_or(NoInterval::NoRate)?;
     let counts = whole_points(run, &summary.series);
     rate_interval(rate, counts, summary.series.interval_ns)
 }
@@ -176,10 +167,8 @@ fn response_interval(sample: &Sample<'_>, q: f64, ns: u64) -> Result<Interval, N
             (Some(ends), false) if high > 1 => (low, high) = (low.min(ends.0), high.min(ends.1)),
             (Some(ends), false) => (low, high) = ends,
             (None, _) if on_the_way == q => {
-                return Err(NoInterval::TooAlike {
-                    worth: worth as u64,
-                    needed: samples_needed(q),
-                });
+                let times = samples_needed(q).div_ceil((worth as u64).max(1)).max(2);
+                return Err(NoInterval::TooAlike { times });
             }
             (None, _) => {}
         }
@@ -227,29 +216,19 @@ fn worth_at(sample: &Sample<'_>, q: f64, ns: u64, samples: u64) -> Result<f64, N
     let expected = below.min(sample.intervals.count() as f64);
     let shares = sample.intervals.shares(ns, expected, sample.window_ns);
     let unfinished = sample.unfinished.count() as f64;
-    let worth = regular_worth_of(&shares, unfinished, samples, below)?;
+    let worth = worth_of(&shares, unfinished, samples, below)?;
     Ok(worth.min(REGULAR_MOST * samples))
 }
 
 /// The effective sample size of a share, `below` of `samples`, which varies over the parts of a
-/// window as in `shares`: as many independent values would tell as much about it. Never more than
-/// there are: few values may seem regular by chance. Of `apart` values it is not recorded when they
-/// came: they may come of one event.
+/// window as in `shares`: as many independent values would tell as much about it; infinite where
+/// the share does not vary. Of `apart` values it is not recorded when they came: they may come of
+/// one event.
 ///
 /// # Errors
 ///
 /// There are too few parts.
 pub(crate) fn worth_of(
-    shares: &[Share],
-    apart: f64,
-    samples: f64,
-    below: f64,
-) -> Result<f64, NoInterval> {
-    Ok(regular_worth_of(shares, apart, samples, below)?.min(samples))
-}
-
-/// As [`worth_of`], but without that limit: infinite where the share does not vary.
-fn regular_worth_of(
     shares: &[Share],
     apart: f64,
     samples: f64,
@@ -339,12 +318,9 @@ pub enum NoInterval {
     /// What varies over the window was planned to vary.
     #[error("the rate is planned to vary over the window")]
     PlannedToVary,
-    /// The run has no requests.
-    #[error("streams carry no requests")]
-    NoRequests,
-    /// The window has no length.
-    #[error("the measure phase has no length")]
-    NoWindow,
+    /// There are no requests, or no window.
+    #[error("there is no rate")]
+    NoRate,
     /// What is not seen often over the window cannot be seen to vary.
     #[error("too few parts of the window have replies ({parts}, need {needed})")]
     TooFewParts {
@@ -354,30 +330,14 @@ pub enum NoInterval {
         needed: u64,
     },
     /// Replies that are near in time are alike, so that the interval would reach beyond them all.
-    #[error(
-        "it varied over the window; a run about {} times as long would tell",
-        self.times_longer().unwrap_or(2)
-    )]
+    #[error("it varied over the window; a run about {times} times as long would tell")]
     TooAlike {
-        /// Effective sample size: as many independent replies would tell as much.
-        worth: u64,
-        /// Independent ones needed.
-        needed: u64,
+        /// A run that is about so many times as long would have an interval: 2 or more.
+        times: u64,
     },
     /// The upper end of the interval is among requests that were never answered.
     #[error("requests that were never answered may lie within it")]
     Unanswered,
-}
-
-impl NoInterval {
-    /// A run that is about so many times as long would have an interval, where length is what is
-    /// missing: 2 or more.
-    pub fn times_longer(self) -> Option<u64> {
-        match self {
-            Self::TooAlike { worth, needed, .. } => Some(needed.div_ceil(worth.max(1)).max(2)),
-            _ => None,
-        }
-    }
 }
 
 /// The rank (from 1) of the `q`-quantile of `samples` values, at least one.
@@ -614,7 +574,8 @@ impl<'a> Limits<'a> {
         let shares = sample.intervals.shares(ns, shorter, sample.window_ns);
         let unfinished = sample.unfinished.count() as f64;
         let worth = worth_of(&shares, unfinished, samples as f64, shorter);
-        // With too few parts to see how they vary, they may all come of one event.
-        worth.unwrap_or(samples as f64 / reach)
+        // Few values may seem regular by chance. With too few parts to see how they vary, they may
+        // all come of one event.
+        worth.map_or(samples as f64 / reach, |worth| worth.min(samples as f64))
     }
 }

@@ -51,7 +51,9 @@ pub(super) fn of_doubt(doubt: Id, plan: &Plan) -> String {
 /// How to have a run of twice the length, or of `least_ns`, with a further option. Counts and
 /// stages end by themselves.
 fn longer(plan: &Plan, least_ns: u64, option: &str) -> String {
-    if has_stages(plan) {
+    // A rate that is planned to change.
+    let schedule = plan.load.model.schedule();
+    if schedule.is_some_and(|schedule| !schedule.stages().is_empty()) {
         "longer --stages".to_owned()
     } else if plan.load.stop.requests.is_some() {
         format!("more {} (-n)", plan.unit().many)
@@ -60,12 +62,6 @@ fn longer(plan: &Plan, least_ns: u64, option: &str) -> String {
         let longer_ns = now_ns.saturating_mul(2).max(least_ns);
         format!("-d {}{option}", length(longer_ns))
     }
-}
-
-/// Whether the rate is planned to change.
-fn has_stages(plan: &Plan) -> bool {
-    let schedule = plan.load.model.schedule();
-    schedule.is_some_and(|schedule| !schedule.stages().is_empty())
 }
 
 /// Whether rounds of an experiment can have this load.
@@ -90,7 +86,7 @@ fn of_other_connections(run: &Run) -> Option<String> {
 
 /// The search for the capacity, by a bound of p99 that leaves room above what was found; absent
 /// where the load is none that a search can plan a rate for.
-fn of_capacity(run: &Run) -> Option<String> {
+pub(super) fn of_capacity(run: &Run) -> Option<String> {
     let plan = &run.plan;
     let is_by_rate = match &plan.load.model {
         LoadModel::Closed { connect_per_s } => connect_per_s.is_none(),
@@ -178,11 +174,6 @@ pub(super) fn script_share(facts: &RunFacts<'_>) -> Option<f64> {
         GeneratorUse::sum(workers.filter_map(|worker| worker.generator.as_ref()))?;
     let share = used.share(workers, facts.run.window_ns)?;
     (share >= SCRIPT_SHOWN).then_some(share)
-}
-
-pub(super) fn of_planned_rate(run: &Run) -> Vec<String> {
-    let higher = || "for the capacity: a higher rate".to_owned();
-    vec![of_capacity(run).unwrap_or_else(higher)]
 }
 
 /// Response times that are brunt's, though all was sent and answered: what keeps it from being on

@@ -16,10 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::elasticity::Elasticity;
 use crate::facts::Facts;
-pub use crate::verdict::facts::OwnPart;
-pub(crate) use crate::verdict::facts::own_part_of;
-pub use crate::verdict::facts::shell_word;
-pub(crate) use crate::verdict::facts::undisturbed_words;
+pub use crate::verdict::facts::{OwnPart, shell_word};
+pub(crate) use crate::verdict::facts::{own_part_of, undisturbed_words};
 use crate::verdict::signals::GradedSignals;
 use crate::{Clean, Effect, Finding, VerdictIf};
 use facts::RunFacts;

@@ -6,14 +6,14 @@
 use brunt_load::Work;
 use brunt_record::{FailureKind, FailureScope};
 
-use crate::behaviour::failures::{no_success_of, server_failure_of};
+use crate::behaviour::failures::{lasts_to_end, length_ns, no_success_of, server_failure_of};
 use crate::elasticity::Elasticity;
 use crate::units::short::{bytes, duration, number, percent};
 use crate::units::{count, counted};
 use crate::verdict::facts::{RunFacts, WINDOW_LEAST_NS, ratio};
 use crate::verdict::signals::{Decision, GradedSignals};
 use crate::verdict::{AccusedSide, Grade, SignalId as Id, Verdict, advice};
-use crate::{EndedStreams, Held, NoSuccess, NoSuccessCause, NoSuccessPopulation, ServerFailure};
+use crate::{EndedStreams, Held, NoSuccess, NoSuccessCause, ServerFailure};
 
 /// Replies that turned the request away, from which on nothing else is looked at. A server at its
 /// end that sheds load turns away a few [tuned].
@@ -123,33 +123,29 @@ fn no_success(graded: &GradedSignals<'_>) -> Option<Decision> {
     Some(graded.decision(because, [], advice::on(facts, found.cause)))
 }
 
-/// What the requests ended in instead, in words: of one population, which is named where it is not
-/// that of the row of the requests.
+/// What the requests ended in instead, in words.
 fn cause_words(facts: &RunFacts<'_>, found: &NoSuccess) -> String {
-    let unit = facts.run.unit();
-    let (one, many) = match found.counted {
-        NoSuccessPopulation::Issued | NoSuccessPopulation::Ended => (unit.one, unit.many),
-        NoSuccessPopulation::Attempts => ("attempt to connect", "attempts to connect"),
+    let (run, unit) = (facts.run, facts.run.unit());
+    let is_attempt = |kind: FailureKind| kind.scope() == FailureScope::Connect;
+    let (one, many) = match found.cause {
+        NoSuccessCause::Failure(kind) if is_attempt(kind) && run.work() != Work::Connects => {
+            ("attempt to connect", "attempts to connect")
+        }
+        _ => (unit.one, unit.many),
     };
     let [count, total] = [found.count, found.total].map(count);
-    let mut which = if found.total == 1 {
+    let which = if found.total == 1 {
         format!("the only {one}")
     } else if found.count == found.total {
         format!("all {total} {many}")
     } else {
         format!("{count} of {total} {many}")
     };
-    if found.counted != NoSuccessPopulation::Issued {
-        which.push_str(" since the window began");
-    }
-    let mostly = if found.is_uniform { "" } else { "mostly " };
+    let which = format!("{which} since the window began");
     match found.cause {
-        NoSuccessCause::Status(status) if found.is_uniform => {
-            format!("{which} had status {status}")
-        }
-        NoSuccessCause::Status(status) => format!("{which} had error statuses, mostly {status}"),
+        NoSuccessCause::Status(status) => format!("{which} had status {status}"),
         NoSuccessCause::Error => format!("{which} had an error for an answer"),
-        NoSuccessCause::Failure(kind) => format!("{which} failed ({mostly}{})", kind.label()),
+        NoSuccessCause::Failure(kind) => format!("{which} failed ({})", kind.label()),
         NoSuccessCause::Unanswered => {
             let window = duration(facts.run.window_ns as f64);
             format!("{which} got no reply in a window of {window}")
@@ -248,7 +244,7 @@ fn server_failed(graded: &GradedSignals<'_>) -> Option<Decision> {
     let gone = if found.outages.is_empty() {
         missing_words(facts, found)
     } else {
-        let back = if found.is_down_at_end() {
+        let back = if lasts_to_end(&found.outages) {
             ", and did not come back"
         } else {
             ""
@@ -262,7 +258,7 @@ fn server_failed(graded: &GradedSignals<'_>) -> Option<Decision> {
 
 /// When the server was gone or silent, in words.
 fn when(facts: &RunFacts<'_>, found: &ServerFailure) -> String {
-    let all = duration(found.down_ns(facts.run.window_ns) as f64);
+    let all = duration(length_ns(&found.outages, facts.run.window_ns) as f64);
     let times = match found.outages.len() {
         0 | 1 => String::new(),
         times => format!(" in all, {times} times"),
@@ -353,8 +349,9 @@ fn rate_met_late(graded: &GradedSignals<'_>) -> Option<Decision> {
 fn rate_met(graded: &GradedSignals<'_>) -> Option<Decision> {
     is_rate_met(graded).then(|| {
         let because = "the rate asked for was met, the capacity not measured";
-        let advice = advice::of_planned_rate(graded.facts.run);
-        graded.decision_with_cpus(because, [Id::PlannedRate], advice)
+        let higher = || "for the capacity: a higher rate".to_owned();
+        let advice = advice::of_capacity(graded.facts.run).unwrap_or_else(higher);
+        graded.decision_with_cpus(because, [Id::PlannedRate], [advice])
     })
 }
 

@@ -178,8 +178,13 @@ impl Reading {
     }
 
     /// Healthy below the first of two limits, a failure from the second on.
-    fn above(value: f64, limits: [f64; 2], detail: impl Into<String>) -> Self {
-        Self::new(grade_above(value, limits), detail)
+    fn above(value: f64, [warn, fail]: [f64; 2], detail: impl Into<String>) -> Self {
+        let grade = match value {
+            _ if value >= fail => Grade::Fail,
+            _ if value >= warn => Grade::Warn,
+            _ => Grade::Healthy,
+        };
+        Self::new(grade, detail)
     }
 
     /// A failure where something `fails`, else a warning.
@@ -238,17 +243,6 @@ fn known<T>(value: Option<T>, words: &str) -> Result<T, Reading> {
 /// A signal that is not known for the reason in `words`, unless it `applies`.
 fn only_if(applies: bool, words: &str) -> Result<(), Reading> {
     known(applies.then_some(()), words)
-}
-
-/// How a value stands that is healthy below `warn` and fails from `fail` on.
-fn grade_above(value: f64, [warn, fail]: [f64; 2]) -> Grade {
-    if value >= fail {
-        Grade::Fail
-    } else if value >= warn {
-        Grade::Warn
-    } else {
-        Grade::Healthy
-    }
 }
 
 /// Why a part of the evidence is not there, as noted when it was read.
@@ -771,12 +765,6 @@ fn losses(facts: &RunFacts<'_>) -> [Option<Reading>; 2] {
     ]
 }
 
-/// Whether segments were lost or overtaken more than rarely.
-pub(super) fn loses_segments(facts: &RunFacts<'_>) -> bool {
-    let mut losses = losses(facts).into_iter().flatten();
-    losses.any(|reading| !reading.is_healthy())
-}
-
 /// Segments sent again or overtaken. Neither fails for few; a round trip of data that grows with
 /// them does.
 fn lost_segments(facts: &RunFacts<'_>) -> SignalReading {
@@ -970,7 +958,8 @@ fn accept_queue(facts: &RunFacts<'_>) -> SignalReading {
         only_if(is_read, "no connection was opened")?;
         return Ok(Reading::healthy("connections were accepted at once"));
     };
-    let is_of_network = overflows == 0 && loses_segments(facts);
+    let mut losses = losses(facts).into_iter().flatten();
+    let is_of_network = overflows == 0 && losses.any(|reading| !reading.is_healthy());
     Ok(reading
         .warn_at_most(tried == 0, "but none of the window's")
         .warn_at_most(is_of_network, "as other segments were lost"))

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use brunt_judge::{
-    Basis, Bound, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds, ComparedSide,
-    Comparison, Effect, EndedEarly, LimitStands, ROUND_QUANTILES,
+    Basis, Bound, ChangeLimit, Claim, Compared, ComparedRounds, ComparedSide, Comparison, Effect,
+    EndedEarly, LimitStands, ROUND_QUANTILES,
 };
 use brunt_record::Environment;
 
@@ -37,7 +37,7 @@ pub(super) fn sections(compared: &ComparedRounds, page: &mut Page) {
     page.section("Limits", Role::Figures);
     limits(compared, page);
     page.section("Pairs of rounds", Role::Figures);
-    let is_of_pairs = |pair: &ComparedPair| pair.comparison.basis == Basis::Pairs;
+    let is_of_pairs = |pair: &Comparison| pair.basis == Basis::Pairs;
     if pairs.iter().any(is_of_pairs) {
         page.charts("pairs");
     }
@@ -75,19 +75,18 @@ fn verdicts_of_sides(compared: &ComparedRounds, page: &mut Page) {
 /// What the charts are drawn from.
 pub(super) fn charts(compared: &ComparedRounds) -> Object {
     let pairs = compared.comparisons().into_iter();
-    let pairs = pairs.filter(|pair| pair.comparison.basis == Basis::Pairs);
+    let pairs = pairs.filter(|pair| pair.basis == Basis::Pairs);
     let ratios: Vec<_> = pairs.map(|pair| ratios(compared, &pair)).collect();
     Object::new().with("pairs", ratios)
 }
 
 /// The ratio of each pair of rounds, less 1, and the estimate with its interval.
-fn ratios(compared: &ComparedRounds, found: &ComparedPair) -> Object {
-    let comparison = &found.comparison;
+fn ratios(compared: &ComparedRounds, found: &Comparison) -> Object {
     let of = |side: usize| {
         let rounds = compared.sides[side].rounds.iter();
-        rounds.map(|round| comparison.compared.figure(round))
+        rounds.map(|round| found.compared.figure(round))
     };
-    let is_dropped = |place: usize| comparison.dropped.iter().any(|(pair, _)| *pair == place);
+    let is_dropped = |place: usize| found.dropped.iter().any(|(pair, _)| *pair == place);
     let pairs = of(0).zip(of(found.place)).enumerate();
     let ratios = pairs.map(|(place, (one, other))| {
         let ratio = other? / one.filter(|one| *one > 0.0)? - 1.0;
@@ -99,7 +98,7 @@ fn ratios(compared: &ComparedRounds, found: &ComparedPair) -> Object {
         .with("second", side_name(found.place))
         .with("place", found.place)
         .with("ratios", ratios.collect::<Vec<_>>())
-        .with("change", comparison.change)
+        .with("change", found.change)
 }
 
 /// A side in a few words: what it is called, its URL, the server there, and of a stored run where
@@ -187,8 +186,8 @@ fn rounds(compared: &ComparedRounds, page: &mut Page) {
 }
 
 /// A value of it in words; rates are of `per_s`.
-fn value(found: &ComparedPair, value: f64, per_s: &str) -> String {
-    match found.comparison.compared {
+fn value(found: &Comparison, value: f64, per_s: &str) -> String {
+    match found.compared {
         Compared::SuccessesPerS => format!("{} {per_s}", units::rate(value)),
         Compared::ResponseQuantile(_) => units::duration(value as u64),
         Compared::ServerCpu => format!("{} per reply", units::duration(value as u64)),
@@ -198,27 +197,26 @@ fn value(found: &ComparedPair, value: f64, per_s: &str) -> String {
 /// What was found of two sides; rates are of `per_s`.
 fn rows(
     compared: &ComparedRounds,
-    found: &ComparedPair,
+    found: &Comparison,
     names: &[String],
     per_s: &str,
     page: &mut Page,
 ) {
-    let comparison = &found.comparison;
     let tone = tone(compared, found);
     page.row(&compared_of(found), &[says(found, names)], tone);
     let value = |median: f64| value(found, median, per_s);
-    let medians = comparison.medians.map(|(first, second)| {
+    let medians = found.medians.map(|(first, second)| {
         [(0, first), (found.place, second)]
             .map(|(side, median)| format!("{} {}", names[side], value(median)))
     });
     let medians = medians.map_or_else(|| vec!["not known".to_owned()], |both| both.into());
     page.row("  medians", &medians, Tone::Plain);
-    if let Some(noise) = comparison.noise {
+    if let Some(noise) = found.noise {
         let noise = units::percent(noise);
         let noise = format!("two measurements of the same side differ by {noise} at most");
         page.row("  noise", &[noise], Tone::Plain);
     }
-    for (pair, reason) in &comparison.dropped {
+    for (pair, reason) in &found.dropped {
         let words = format!("pair {}: {reason}", pair + 1);
         page.row("  dropped", &[words], Tone::Plain);
     }
@@ -226,17 +224,16 @@ fn rows(
 
 /// How what a pair shows stands out: most where it exceeds a limit, and not where it is better or
 /// no different.
-fn tone(compared: &ComparedRounds, found: &ComparedPair) -> Tone {
+fn tone(compared: &ComparedRounds, found: &Comparison) -> Tone {
     let exceeded = compared.limits_that(LimitStands::Exceeded);
     if exceeded.iter().any(|(_, of)| of == found) {
         return Tone::Bad;
     }
-    let comparison = &found.comparison;
-    let is_better_if_more = comparison.compared.is_better_if_more();
+    let is_better_if_more = found.compared.is_better_if_more();
     let is_better = |change: Effect| (change.value > 0.0) == is_better_if_more;
-    match comparison.claim {
+    match found.claim {
         Claim::NoDifference { .. } => Tone::Plain,
-        Claim::Differs if comparison.change.is_some_and(is_better) => Tone::Strong,
+        Claim::Differs if found.change.is_some_and(is_better) => Tone::Strong,
         Claim::Differs | Claim::Nothing(_) => Tone::Warning,
     }
 }
@@ -260,14 +257,13 @@ pub(super) fn stored(compared: &ComparedRounds) -> Object {
 }
 
 /// What a comparison of two sides shows.
-fn figures(found: &ComparedPair, names: &[String]) -> Object {
-    let comparison = &found.comparison;
-    let change = comparison.change;
+fn figures(found: &Comparison, names: &[String]) -> Object {
+    let change = found.change;
     // A bound does not say where the other end is.
-    let low = change.filter(|_| comparison.bound != Some(Bound::AtMost));
-    let high = change.filter(|_| comparison.bound != Some(Bound::AtLeast));
-    let [_, _, compared] = compared_names(comparison.compared);
-    let claim = match comparison.claim {
+    let low = change.filter(|_| found.bound != Some(Bound::AtMost));
+    let high = change.filter(|_| found.bound != Some(Bound::AtLeast));
+    let [_, _, compared] = compared_names(found.compared);
+    let claim = match found.claim {
         Claim::Differs => "differs",
         Claim::NoDifference { .. } => "no_difference",
         Claim::Nothing(_) => "nothing",
@@ -278,15 +274,15 @@ fn figures(found: &ComparedPair, names: &[String]) -> Object {
         .with("claim", claim)
         .with("says", says(found, names))
         // Whether pairs of rounds were compared, or a stored run of each side.
-        .with("basis", comparison.basis)
+        .with("basis", found.basis)
         // Pairs of rounds that were made; 1 of runs.
-        .with("pairs", comparison.pairs)
+        .with("pairs", found.pairs)
         // The pairs that do not count, from 0, and why.
-        .with("dropped", &comparison.dropped)
+        .with("dropped", &found.dropped)
         // How many of the pairs that count have a round in which others took CPUs that it needed.
-        .with("disturbed", comparison.disturbed)
+        .with("disturbed", found.disturbed)
         // Of the two sides over the pairs that count.
-        .with("medians", comparison.medians)
+        .with("medians", found.medians)
         // The second side over the first, as a ratio less 1. The intervals of all comparisons of
         // pairs hold together with 97.5 %, those of stored runs each with 95 %.
         .with("change", change.map(|change| change.value))
@@ -294,11 +290,11 @@ fn figures(found: &ComparedPair, names: &[String]) -> Object {
         .with("change_high", high.map(|change| change.high))
         // Whether the change is known only to be at least or at most this: brunt was the limit of
         // one side.
-        .with("bound", comparison.bound)
+        .with("bound", found.bound)
         // The two-sided permutation test; null without pairs, and of bounds.
-        .with("p_value", comparison.p_value)
+        .with("p_value", found.p_value)
         // What a comparison of each side with itself gave, at most.
-        .with("noise", comparison.noise)
+        .with("noise", found.noise)
 }
 
 /// A row per round of each side.
@@ -357,13 +353,12 @@ fn names(compared: &ComparedRounds) -> Vec<String> {
 const TIMES_LEAST: f64 = 10.0;
 
 /// The sentence.
-fn says(found: &ComparedPair, names: &[String]) -> String {
-    let comparison = &found.comparison;
+fn says(found: &Comparison, names: &[String]) -> String {
     let (first, second) = (&names[0], &names[found.place]);
-    match (&comparison.claim, comparison.change) {
+    match (&found.claim, found.change) {
         (Claim::Differs, Some(change)) => difference(found, names, &change),
         (Claim::NoDifference { visible }, Some(change)) => {
-            let (changes, basis) = (changes(comparison.basis, change), basis(comparison));
+            let (changes, basis) = (changes(found.basis, change), basis(found));
             let visible = units::percent(*visible);
             format!(
                 "no difference shown between {first} and {second} ({changes}, {basis}); one below \
@@ -424,8 +419,8 @@ fn basis(comparison: &Comparison) -> String {
 }
 
 /// `B is 4.2 % faster (97.5 % CI 3.1 % to 5.4 %, 10 pairs)`.
-fn difference(found: &ComparedPair, names: &[String], change: &Effect) -> String {
-    let (comparison, compared) = (&found.comparison, found.comparison.compared);
+fn difference(found: &Comparison, names: &[String], change: &Effect) -> String {
+    let compared = found.compared;
     let (first, second) = (&names[0], &names[found.place]);
     let is_more = change.value > 0.0;
     // The end nearer to no difference comes first.
@@ -447,7 +442,7 @@ fn difference(found: &ComparedPair, names: &[String], change: &Effect) -> String
     } else {
         ends.map(|change| units::percent(change.abs()))
     };
-    let value = match comparison.bound {
+    let value = match found.bound {
         Some(_) => format!("at least {value}"),
         None => value,
     };
@@ -470,8 +465,8 @@ fn difference(found: &ComparedPair, names: &[String], change: &Effect) -> String
         (false, true) => format!("{of_quantile}{second} {verb} {value} {more}"),
         (false, false) => format!("{of_quantile}{second} {verb} {value} {less}"),
     };
-    let (confidence, basis) = (confidence(comparison.basis), basis(comparison));
-    let limited = match comparison.bound {
+    let (confidence, basis) = (confidence(found.basis), basis(found));
+    let limited = match found.bound {
         None => return format!("{how} ({confidence} CI {near} to {far}, {basis})"),
         Some(Bound::AtLeast) => second,
         Some(Bound::AtMost) => first,
@@ -494,8 +489,8 @@ fn compared_names(compared: Compared) -> [String; 3] {
 }
 
 /// The heading of what was compared.
-fn compared_of(found: &ComparedPair) -> String {
-    let [heading, ..] = compared_names(found.comparison.compared);
+fn compared_of(found: &Comparison) -> String {
+    let [heading, ..] = compared_names(found.compared);
     heading
 }
 
@@ -512,9 +507,9 @@ pub fn limits_that(compared: &ComparedRounds, stand: LimitStands) -> Vec<String>
     let names = names(compared);
     let limits = compared.limits_that(stand).into_iter();
     let lines = limits.map(|(asked, pair)| {
-        let words = match (stand, pair.comparison.change) {
+        let words = match (stand, pair.change) {
             (LimitStands::Open, Some(change)) => {
-                let changes = changes(pair.comparison.basis, change);
+                let changes = changes(pair.basis, change);
                 format!("too few rounds to tell ({}: {changes})", names[pair.place])
             }
             (LimitStands::Open, None) => {

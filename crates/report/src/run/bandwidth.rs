@@ -23,7 +23,7 @@ pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
     let bandwidth = Bandwidth::of(run, &judged.summary);
     // What an echo sends back is printed as well. The end of a stream may be counted as a byte.
     let ends = judged.summary.lifetime.connections_opened;
-    let has_down = one_way.receives || bandwidth.down_bytes > ends;
+    let has_down = one_way.receives || bandwidth.window.bytes_received > ends;
     let is_least = judged.judgement.verdict == Verdict::ClientLimited;
     let least = if is_least { "at least " } else { "" };
     let mut items = Vec::new();
@@ -59,9 +59,6 @@ fn streams(bandwidth: &Bandwidth, page: &mut Page) {
     if let Some((least, most)) = bandwidth.extremes {
         let [least, most] = [least, most].map(units::bytes);
         items.push(format!("{least} to {most} each"));
-    }
-    if let Some(fairness) = bandwidth.fairness.filter(|_| page.is_full()) {
-        items.push(format!("fairness {fairness:.3} (Jain; 1 is even)"));
     }
     page.row("streams", &items, Tone::Plain);
 }

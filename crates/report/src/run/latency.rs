@@ -231,12 +231,13 @@ impl<'a> Durations<'a> {
 
     /// Together with opening the connection.
     fn with_connect(run: &'a Run) -> Self {
+        let latencies = &run.latencies;
         let at_least_ns = [
-            run.with_connect_mean_at_least_ns(),
-            run.with_connect_max_at_least_ns(),
+            mean_at_least_ns(&latencies.with_connect, &latencies.unfinished),
+            max_at_least_ns(&latencies.with_connect, &latencies.unfinished),
         ];
         let quantile = |q| run.with_connect_quantile(q);
-        Self::of(&run.latencies.with_connect, at_least_ns, quantile)
+        Self::of(&latencies.with_connect, at_least_ns, quantile)
     }
 
     /// Response times without CPU steal; their maximum is not kept.

@@ -346,7 +346,7 @@ mod tests {
             (Ok((50.0, 150.0)), 100.0, " ±50 %"),
             (Ok((0.0, 30.0)), 10.0, " (95 % CI 0 to 30.0)"),
             (Ok((0.0, 0.0)), 0.0, ""),
-            (Err(NoInterval::NoWindow), 10.0, ""),
+            (Err(NoInterval::NoRate), 10.0, ""),
         ] {
             let interval = ends.map(|(low_per_s, high_per_s)| RateInterval {
                 low_per_s,

@@ -515,7 +515,7 @@ fn a_limit_within_the_interval_is_open() {
     assert!(one.contains(open), "{one}");
     // The same pairs tell less where they were looked at more often.
     let width = |compared: &ComparedRounds| {
-        let change = compared.comparisons()[0].comparison.change.unwrap();
+        let change = compared.comparisons()[0].change.unwrap();
         change.high - change.low
     };
     let before = width(&compared);

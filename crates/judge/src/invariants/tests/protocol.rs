@@ -263,7 +263,7 @@ fn a_run_of_streams_is_sound_and_has_no_response_times() {
     let found = run.bandwidth().expect("streams");
     assert_eq!(found.up_bytes_per_s, Figure::Known(200_000_000.0));
     assert_eq!(found.down_bytes_per_s, Figure::Known(200_000_000.0));
-    assert_eq!((found.streams, found.fairness), (8, Some(1.0)));
+    assert_eq!(found.streams, 8);
     assert_eq!(found.smoothed_rtt_ns, Some(50 * US));
     let intervals = run.bandwidth_intervals();
     assert_eq!(intervals.len(), 20);

@@ -24,17 +24,17 @@ fn what_never_succeeded_is_no_result() {
     let cases: &[RunFacts] = &[
         (
             |tally| status(tally, 404, 1_234),
-            "all 1,234 requests had status 404",
+            "all 1,234 requests since the window began had status 404",
             "the method (-m)",
         ),
         (
             |tally| status(tally, 500, 1),
-            "the only request had status 500",
+            "the only request since the window began had status 500",
             "server's log",
         ),
         (
             |tally| status(tally, 429, 9),
-            "all 9 requests had status 429",
+            "all 9 requests since the window began had status 429",
             "-r RATE",
         ),
         (
@@ -42,22 +42,22 @@ fn what_never_succeeded_is_no_result() {
                 status(tally, 401, 9);
                 failure(tally, FailureKind::Reset, 1);
             },
-            "9 of 10 requests had status 401",
+            "9 of 10 requests since the window began had status 401",
             "Authorization",
         ),
         (
             |tally| failure(tally, FailureKind::TlsExpected, 7),
-            "all 7 requests failed (server wants https)",
+            "all 7 requests since the window began failed (server wants https)",
             "https://",
         ),
         (
             |tally| failure(tally, FailureKind::MalformedHead, 7),
-            "all 7 requests failed (malformed head)",
+            "all 7 requests since the window began failed (malformed head)",
             "does not speak HTTP/1.1",
         ),
         (
             |tally| failure(tally, FailureKind::TimedOut, 7),
-            "all 7 requests failed (timed out)",
+            "all 7 requests since the window began failed (timed out)",
             "-T",
         ),
         (
@@ -154,7 +154,8 @@ fn what_was_never_answered_is_no_result() {
     worker.in_flight_at_end = 4;
     worker.population.issued = 4;
     worker.population.censored = 4;
-    let because = "no request succeeded: all 4 requests got no reply in a window of 2 s";
+    let because = "no request succeeded: all 4 requests since the window began got no reply in a \
+                   window of 2 s";
     judged_as(&run, Verdict::NoSuccess, because, "-d");
 }
 

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use brunt_load::ProtocolSpec;
 use brunt_record::{FailureKind, GeneratorUse, MissingConnections, Run, Split, StreamRecord};
 
+use crate::behaviour::steadiness::steadiness_of;
 use crate::invariants::sample::{MS, US, held_open, nonzero, replaced_after, streamed};
 use crate::verdict::tests::bend::*;
 use crate::verdict::{Judgement, Verdict, judge_cases, verdict_if};
@@ -909,7 +910,7 @@ fn streams_on_which_nothing_moves_are_no_success() {
 #[test]
 fn a_rate_of_bytes_that_falls_off_drifts() {
     let mut run = sound_streams();
-    assert!(!Judged::of(&run).steadiness().drifts);
+    assert!(!steadiness_of(&run, &run.summary()).drifts);
     each_record(&mut run, |streams| {
         for (step, reading) in streams.readings.iter_mut().enumerate() {
             let step = step as u64;
@@ -918,7 +919,7 @@ fn a_rate_of_bytes_that_falls_off_drifts() {
             reading.bytes_received = 0;
         }
     });
-    assert!(Judged::of(&run).steadiness().drifts);
+    assert!(steadiness_of(&run, &run.summary()).drifts);
 }
 
 #[test]
