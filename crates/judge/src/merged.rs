@@ -301,7 +301,7 @@ fn sound_agents_make_a_sound_run() {
 #[test]
 fn what_one_agent_breaks_is_broken() {
     type Fault = fn(&mut AgentRecord);
-    let faults: [(&str, Fault); 12] = [
+    let faults: [(&str, Fault); 11] = [
         ("W1", |agent| agent.workers[0].edges.started = Once::at(0)),
         ("W2", |agent| agent.clock.edges.measure_start = Once::at(1)),
         ("W4", |agent| {

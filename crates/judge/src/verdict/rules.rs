@@ -338,7 +338,7 @@ fn rate_met_late(graded: &GradedSignals<'_>) -> Option<Decision> {
         return None;
     }
     let because = format!(
-        "the rate asked for was met, but {}: the latencies are not the server's",
+        "the planned rate was met, but {}: the latencies are not the server's",
         late.words()
     );
     let decisive = [Id::ScheduleLag, Id::OwnShare, Id::PlannedRate];
@@ -348,7 +348,7 @@ fn rate_met_late(graded: &GradedSignals<'_>) -> Option<Decision> {
 /// How late brunt was stands beside that.
 fn rate_met(graded: &GradedSignals<'_>) -> Option<Decision> {
     is_rate_met(graded).then(|| {
-        let because = "the rate asked for was met, the capacity not measured";
+        let because = "the planned rate was met, the capacity not measured";
         let higher = || "for the capacity: a higher rate".to_owned();
         let advice = advice::of_capacity(graded.facts.run).unwrap_or_else(higher);
         graded.decision_with_cpus(because, [Id::PlannedRate], [advice])
@@ -536,7 +536,7 @@ fn refused(graded: &GradedSignals<'_>) -> Option<Decision> {
         "-r RATE"
     };
     let advice = format!("raise the server's limit, or stay below it: {lower}");
-    let because = graded.detail(Id::Refusals);
+    let because = format!("{}; the limit is its own", graded.detail(Id::Refusals));
     let is_limited = graded.fails(Id::Refusals);
     is_limited.then(|| graded.decision_with_cpus(because, [Id::Refusals], [advice]))
 }
@@ -681,7 +681,7 @@ fn undecided(graded: &GradedSignals<'_>) -> Option<Decision> {
         Grade::Warn => "the server's CPU was nearly used up",
         Grade::Healthy | Grade::Fail => "the server had CPU to spare",
     };
-    let because = format!("{client}, and {server}");
+    let because = format!("what limited is not known: {client}, and {server}");
     let decisive = [Id::ServerCpu, Id::WorkerIdle, Id::OwnShare, Id::Backlog];
     Some(graded.decision(because, decisive, advice::to_decide(graded)))
 }

@@ -1132,7 +1132,7 @@ fn planned_rate(facts: &RunFacts<'_>) -> SignalReading {
         "connections/s"
     };
     let [share_words, planned] = [percent(share.min(1.0)), rate(planned_per_s)];
-    let words = format!("{share_words} of {planned} {unit}");
+    let words = format!("{share_words} of the planned {planned} {unit}");
     Ok(if share >= PLAN_MET && facts.overload.is_none() {
         Reading::fail(format!("{words} answered"))
     } else {

@@ -331,7 +331,7 @@ fn a_brunt_that_was_stopped_is_told_so() {
 fn a_rate_that_was_met_is_met_however_busy_brunt_was() {
     let mut run = open();
     busy_for(&mut run, 1_960);
-    judged_as(&run, Verdict::RateLimited, "the rate asked for was met", "");
+    judged_as(&run, Verdict::RateLimited, "the planned rate was met", "");
 }
 
 #[test]

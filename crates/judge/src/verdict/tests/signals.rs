@@ -464,8 +464,8 @@ fn the_load() {
         bent(UNKNOWN, "no reply", nothing_done),
     ]);
     signal("planned_rate").verify([
-        bent(HEALTHY, "of 4,000 req/s", |_| ()).on(overloaded),
-        bent(FAIL, "100 % of 4,000 req/s answered", |_| ()).on(open),
+        bent(HEALTHY, "of the planned 4,000 req/s", |_| ()).on(overloaded),
+        bent(FAIL, "100 % of the planned 4,000 req/s answered", |_| ()).on(open),
         bent(UNKNOWN, "closed loop", |_| ()),
         bent(UNKNOWN, "too short", |run| run.window_ns = 700 * MS).on(open),
     ]);
