@@ -163,7 +163,11 @@ impl<'a> Executor<'a> {
             Self::Fleet(agents) => return agents.round(&next.plan, line),
         };
         // Connections that brunt closes hold no port: those that the server closes do.
-        if next.value.is_some() && !settle(ports, || interrupts.came()) {
+        let plan = &next.plan;
+        let is_planned = matches!(plan.load.model, LoadModel::Sessions { .. });
+        let lasts = plan.requests_per_connection().is_none() && !is_planned;
+        let needed = lasts.then(|| plan.connections_most().into());
+        if next.value.is_some() && !settle(ports, needed, || interrupts.came()) {
             return Err(RunError::Interrupted.into());
         }
         match session {
@@ -251,12 +255,19 @@ const LOOK_NS: u64 = 100_000_000;
 /// Local ports where their number is not known: the kernel's own range.
 const PORTS_DEFAULT: u64 = 28_232;
 
-/// Waits until sockets in TIME_WAIT, of this network namespace, hold at most half of the local
-/// `ports`; gives whether that was waited for, and not `is_interrupted`.
-pub(crate) fn settle(ports: Option<u64>, mut is_interrupted: impl FnMut() -> bool) -> bool {
+/// Waits until sockets in TIME_WAIT, of this network namespace, leave as many of the local `ports`
+/// as are `needed`: half of them where that is not known. Gives whether that was waited for, and
+/// not `is_interrupted`.
+pub(crate) fn settle(
+    ports: Option<u64>,
+    needed: Option<u64>,
+    mut is_interrupted: impl FnMut() -> bool,
+) -> bool {
+    let ports = ports.unwrap_or(PORTS_DEFAULT);
+    let most = ports.saturating_sub(needed.unwrap_or(ports / 2));
     let begun_ns = clock::now_ns();
     let waited_ns = || clock::now_ns().saturating_sub(begun_ns);
-    while goes_on(ports, waited_ns(), time_wait_sockets()) {
+    while goes_on(most, waited_ns(), time_wait_sockets()) {
         if is_interrupted() {
             return false;
         }
@@ -265,9 +276,8 @@ pub(crate) fn settle(ports: Option<u64>, mut is_interrupted: impl FnMut() -> boo
     true
 }
 
-/// Whether there are too many sockets, and they may still become fewer.
-fn goes_on(ports: Option<u64>, waited_ns: u64, sockets: Option<u64>) -> bool {
-    let most = ports.unwrap_or(PORTS_DEFAULT) / 2;
+/// Whether there are more than `most` sockets, and they may still become fewer.
+fn goes_on(most: u64, waited_ns: u64, sockets: Option<u64>) -> bool {
     sockets.is_some_and(|sockets| sockets > most) && waited_ns <= WAIT_NS_MAX
 }
 
@@ -474,18 +484,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_of_the_ports_is_enough_and_a_minute_the_most() {
-        for (ports, waited_s, sockets, expected) in [
-            (Some(1_000), 0, Some(501), true),
-            (Some(1_000), 0, Some(500), false),
-            (Some(1_000), 0, None, false),
-            (Some(1_000), 61, Some(501), true),
-            (Some(1_000), 62, Some(501), false),
-            (None, 0, Some(14_117), true),
-            (None, 0, Some(14_116), false),
+    fn enough_ports_or_a_minute_end_the_wait() {
+        for (waited_s, sockets, expected) in [
+            (0, Some(501), true),
+            (0, Some(500), false),
+            (0, None, false),
+            (61, Some(501), true),
+            (62, Some(501), false),
         ] {
-            let found = goes_on(ports, waited_s * 1_000_000_000, sockets);
-            assert_eq!(found, expected, "{ports:?} {waited_s} {sockets:?}");
+            let found = goes_on(500, waited_s * 1_000_000_000, sockets);
+            assert_eq!(found, expected, "{waited_s} {sockets:?}");
         }
     }
 }

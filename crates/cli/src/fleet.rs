@@ -198,7 +198,7 @@ impl Host for Interrupts {
 
 impl AgentHost for Interrupts {
     fn settle(&self, ports: Option<u64>, is_over: &mut dyn FnMut() -> bool) -> bool {
-        executor::settle(ports, is_over)
+        executor::settle(ports, None, is_over)
     }
 
     fn generators(

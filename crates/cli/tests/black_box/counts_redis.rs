@@ -163,7 +163,7 @@ fn errors_of_redis_are_told_as_such() {
     let outcome = brunt(&format!("{words} {}", redis.address())).exits(1);
     outcome.assert_prints(&[
         "NO-SUCCESS",
-        "all 100 messages had an error for an answer",
+        "all 100 messages since the window began had an\nerror for an answer",
         "100 error replies",
     ]);
     let words = r"tcp -m PING\r\n --first NOSUCH\r\n --reply resp -n 100 -c 1";
