@@ -10,7 +10,7 @@ use super::source::Source;
 /// smaller, and goes up only in a commit that says why.
 const LINES_MAX: &[(&str, usize)] = &[
     ("bench", 63),
-    ("cli", 6_114),
+    ("cli", 6_123),
     ("dropin", 7_457),
     ("engine", 11_211),
     ("experiment", 801),
