@@ -1,9 +1,7 @@
 //! The limits of this machine that a run must fit into: looked at, and raised where allowed, before
 //! anything is sent; and local addresses of connections.
 
-use std::iter::{Cycle, Skip};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::vec::IntoIter;
 
 use brunt_io::backend::Peer;
 use brunt_io::threads;
@@ -72,7 +70,7 @@ pub(crate) fn sources(plan: &Plan, peer: &Peer) -> Sources {
     if !asked.is_empty() || !may_spread {
         return Sources {
             addresses: asked.iter().map(|&ip| (ip, 0).into()).collect(),
-            are_chosen: false,
+            ..Sources::default()
         };
     }
     // The kernel slows down when it searches the last free ports: half of them is comfortable.
@@ -88,6 +86,7 @@ pub(crate) fn sources(plan: &Plan, peer: &Peer) -> Sources {
             .map(|bits| (Ipv4Addr::from(bits), 0).into())
             .collect(),
         are_chosen: true,
+        in_a_row: (ports / u64::from(plan.workers.count.get())) as usize,
     }
 }
 
@@ -333,16 +332,37 @@ pub(crate) struct Sources {
     pub(crate) addresses: Vec<SocketAddr>,
     /// Nobody asked for them.
     pub(crate) are_chosen: bool,
+    /// Connections of a worker that have one address before the next one is taken; 0 is 1. The
+    /// kernel finds free ports sooner where addresses are filled one after the other.
+    in_a_row: usize,
 }
 
 /// The addresses as one worker takes them.
-pub(crate) type Turns = Skip<Cycle<IntoIter<SocketAddr>>>;
+#[derive(Debug)]
+pub(crate) struct Turns {
+    addresses: Vec<SocketAddr>,
+    in_a_row: usize,
+    taken: usize,
+}
 
 impl Sources {
     /// The addresses as this worker takes them.
     pub(crate) fn turns(&self, worker: u32) -> Turns {
-        let addresses = self.addresses.clone().into_iter();
-        addresses.cycle().skip(worker as usize)
+        Turns {
+            addresses: self.addresses.clone(),
+            in_a_row: self.in_a_row.max(1),
+            taken: if self.are_chosen { 0 } else { worker as usize },
+        }
+    }
+}
+
+impl Turns {
+    /// The address of a connection that is opened now; absent leaves it to the kernel.
+    pub(crate) fn next(&mut self) -> Option<SocketAddr> {
+        let turn = self.taken / self.in_a_row;
+        self.taken = self.taken.wrapping_add(1);
+        let place = turn.checked_rem(self.addresses.len())?;
+        Some(self.addresses[place])
     }
 }
 
@@ -375,11 +395,19 @@ mod tests {
     fn addresses_take_turns() {
         assert_eq!(Sources::default().turns(0).next(), None);
         let addresses = [1, 2, 3].map(|host| SocketAddr::from(([127, 0, 0, host], 0)));
-        let sources = Sources {
-            addresses: addresses.to_vec(),
-            are_chosen: false,
-        };
-        let taken: Vec<_> = sources.turns(1).take(4).collect();
-        assert_eq!(taken, [1, 2, 0, 1].map(|index| addresses[index]));
+        for (are_chosen, in_a_row, worker, expected) in [
+            (false, 0, 1, [1, 2, 0, 1]),
+            (true, 2, 0, [0, 0, 1, 1]),
+            (true, 2, 1, [0, 0, 1, 1]),
+        ] {
+            let sources = Sources {
+                addresses: addresses.to_vec(),
+                are_chosen,
+                in_a_row,
+            };
+            let mut turns = sources.turns(worker);
+            let taken = expected.map(|_| turns.next());
+            assert_eq!(taken, expected.map(|index: usize| Some(addresses[index])));
+        }
     }
 }
