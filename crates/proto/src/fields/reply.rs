@@ -27,7 +27,7 @@ pub struct Reply {
     /// or the head where nothing follows it, do not say `grpc-status: 0`.
     pub failed_call: Option<FailedCall>,
     /// Interim (1xx) replies before it.
-    pub interim: u32,
+    pub interim: u16,
     /// Bytes of its head and of the interim replies before it.
     pub head_bytes: u64,
     /// Bytes of its body, trailers included.
@@ -243,7 +243,7 @@ impl ReplyState {
             status: self.status,
             retry_after: self.retry_after,
             failed_call: self.failed_call(),
-            interim: self.interim.into(),
+            interim: self.interim,
             head_bytes: self.head_bytes,
             body_bytes: self.body_bytes,
             first_byte_ns: self.first_byte_ns,

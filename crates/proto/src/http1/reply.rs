@@ -16,7 +16,7 @@ pub struct Reply {
     /// Bytes of its body on the wire, chunk framing and trailers included.
     pub body_bytes: u64,
     /// Interim (1xx) replies before it.
-    pub interim: u32,
+    pub interim: u16,
     /// The connection may be used for another request (RFC 9112 section 9.3).
     pub keep_alive: bool,
     /// Whether the status is 400 or above and the head says when to ask again (`Retry-After`, RFC
@@ -288,7 +288,7 @@ impl ReplyParser {
             status: self.status,
             head_bytes: self.head_bytes,
             body_bytes: self.body_bytes,
-            interim: self.interim.into(),
+            interim: self.interim,
             keep_alive: self.keep_alive,
             retry_after: self.retry_after,
         };

@@ -120,7 +120,7 @@ fn reply(status: u16, body_bytes: u64) -> Reply {
 }
 
 impl Reply {
-    fn interim(self, interim: u32) -> Self {
+    fn interim(self, interim: u16) -> Self {
         Self { interim, ..self }
     }
 
@@ -746,7 +746,7 @@ fn generated_reply() -> impl Strategy<Value = Generated> {
                     status,
                     head_bytes: head.len() as u64,
                     body_bytes: body.len() as u64,
-                    interim: interims.len() as u32,
+                    interim: interims.len() as u16,
                     keep_alive: !close,
                     retry_after: later && status >= 400,
                 };

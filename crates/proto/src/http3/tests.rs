@@ -730,7 +730,7 @@ proptest! {
             &mut KnownHead::default(),
         );
         let expected = Reply {
-            interim: interim as u32,
+            interim: interim as u16,
             ..reply(200, head_bytes, bytes - head_bytes)
         };
         prop_assert_eq!(found.ending, Ok(expected));

@@ -61,7 +61,7 @@ pub struct Answer {
     /// The reply reports an error and says when to ask again (`Retry-After`).
     pub retry_after: bool,
     /// Interim replies before it.
-    pub interim: u32,
+    pub interim: u16,
     /// Bytes of its head and of those of the interim replies; in HTTP/2 of the frames that carry
     /// them.
     pub head_bytes: u64,

@@ -23,7 +23,7 @@ fn due(due_ns: u64, sent_ns: u64) -> RequestTiming {
     }
 }
 
-fn answer(status: u16, interim: u32, head_bytes: u64, body_bytes: u64) -> Answer {
+fn answer(status: u16, interim: u16, head_bytes: u64, body_bytes: u64) -> Answer {
     Answer {
         outcome: status.into(),
         retry_after: false,

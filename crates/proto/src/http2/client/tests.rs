@@ -1009,7 +1009,7 @@ impl RandomReply {
         }
         let body_bytes = frames[heads..].iter().map(Vec::len).sum();
         let reply = Reply {
-            interim: self.interim as u32,
+            interim: self.interim as u16,
             ..plain(self.status, head_bytes, body_bytes)
         };
         (frames, Event::Reply { place, reply })
