@@ -131,6 +131,6 @@ fn body_of(reply: &Reply, parser: &mut ReplyParser, limits: &Limits) -> Option<B
 fn check_reply(reply: &Reply, limits: &Limits) {
     assert!((200..1000).contains(&reply.status));
     assert!(!reply.retry_after || reply.status >= 400);
-    assert!(reply.interim <= limits.interim_replies.into());
+    assert!(reply.interim <= limits.interim_replies);
     assert!(reply.head_bytes <= u64::from(limits.head_bytes) * u64::from(reply.interim + 1));
 }

@@ -438,7 +438,7 @@ fn read_stored(
     }
     let (first, others) = runs.split_first().context("there are no runs")?;
     for (other, file) in others.iter().zip(&files[1..]) {
-        check_comparable(first, other, (files[0], file))?;
+        check_comparable(first, &shown(files[0]), other, &shown(file))?;
     }
     let has_schedule = first.plan.load.model.schedule().is_some();
     check_limits(&arguments.fail_if, !has_schedule)?;
@@ -459,8 +459,7 @@ fn read_stored(
 }
 
 /// Runs are compared that had the same load, by the same client on the same machine.
-fn check_comparable(first: &Run, other: &Run, (of_first, of_other): (&Path, &Path)) -> Result<()> {
-    let (first_name, other_name) = (shown(of_first), shown(of_other));
+fn check_comparable(first: &Run, first_name: &str, other: &Run, other_name: &str) -> Result<()> {
     let ids =
         |run: &Run| -> Vec<String> { run.agents.iter().map(|agent| agent.id.clone()).collect() };
     if ids(first) == ids(other) {

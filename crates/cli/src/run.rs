@@ -99,7 +99,7 @@ impl Pipeline {
     }
 
     /// Makes the run of a command of brunt, shows its progress, and writes its reports.
-    pub(crate) fn run(self, (job, mut line): (Job, Line)) -> Result<ExitCode> {
+    pub(crate) fn run(self, job: Job, mut line: Line) -> Result<ExitCode> {
         let measured = self.measure(job, || (), Some(&mut line));
         line.clear();
         measured?.write(Ok(()))
@@ -188,7 +188,7 @@ pub(crate) fn load(arguments: &LoadArguments, mut plan: Plan) -> Result<ExitCode
     let own_server = is_own.then(|| own_server(arguments, &mut plan));
     let own_server = own_server.transpose()?;
     let (job, line) = Job::typed(arguments, plan)?;
-    pipeline.run((Job { own_server, ..job }, line))
+    pipeline.run(Job { own_server, ..job }, line)
 }
 
 /// Starts brunt's own server, and has the plan load it.

@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &LoadArguments, path: &Path, mut plan: Plan) -> Res
     let generators = generators(&ready, 0..plan.workers.count.get(), plan.workers.count);
     let pipeline = Pipeline::open(Destination::open(&arguments.output, NOT_OF_RUN)?)?;
     let (job, line) = Job::typed(arguments, plan)?;
-    pipeline.run((job.generated(generators), line))
+    pipeline.run(job.generated(generators), line)
 }
 
 /// The sessions of a log for the agents of a fleet, to which `plan` is fitted.
@@ -136,7 +136,7 @@ fn generators(
     let of_worker = |worker| {
         let source = Box::new(ready.steps.clone());
         let texts = Arc::clone(&ready.texts);
-        let (replay, _) = SessionReplay::new(source, texts, replay, (worker, of.get()));
+        let (replay, _) = SessionReplay::new(source, texts, replay, worker, of.get());
         Box::new(replay) as Box<dyn RequestGenerator>
     };
     workers.map(of_worker).collect()

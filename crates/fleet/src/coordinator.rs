@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use brunt_load::Part;
-use brunt_record::{AgreedClock, LostAgent};
+use brunt_record::{AgreedClock, LostAgent, Window};
 use thiserror::Error;
 
 use crate::address::{AgentId, SessionId};
@@ -337,12 +337,12 @@ impl Coordinator {
         // It is said as long as the process lasts.
         let is_first = !self.was_interrupted;
         self.was_interrupted = true;
-        let is_over = self.window().is_some_and(|(_, end_ns)| now_ns >= end_ns);
+        let is_over = self.window().is_some_and(|window| now_ns >= window.end_ns);
         if !self.end_load(now_ns, is_hurried || is_first && is_over, "interrupted") {
             self.abort(now_ns, FleetError::Interrupted);
         }
         if is_first {
-            let (_, end_ns) = self.window().unwrap_or_default();
+            let Window { end_ns, .. } = self.window().unwrap_or_default();
             let drained_ns = if is_over || self.stage == Stage::Aborting {
                 now_ns
             } else {
@@ -403,7 +403,7 @@ impl Coordinator {
                         first_worker: workers.start,
                         workers: workers.end - workers.start,
                         reason,
-                        at_ns: at_ns.cast_signed() - window.0.cast_signed(),
+                        at_ns: at_ns.cast_signed() - window.start_ns.cast_signed(),
                     });
                 }
                 (_, _, None) => {}
@@ -456,14 +456,17 @@ impl Coordinator {
 
     /// When the window begins and ends, on our clock; with no end, as far as is known, at the
     /// greatest instant.
-    fn window(&self) -> Option<(u64, u64)> {
+    fn window(&self) -> Option<Window> {
         let timing = self.timing?;
         let start_ns = self.load_ns?.checked_add(timing.warmup_ns)?;
         let stopped_ns = self.stop.as_ref().and_then(|stop| stop.window_ns);
         // Of a load by count the end is not known before all are done.
         let planned_ns = timing.window_ns.filter(|_| !timing.is_counted);
         let window_ns = stopped_ns.or(planned_ns).unwrap_or(u64::MAX);
-        Some((start_ns, start_ns.saturating_add(window_ns)))
+        Some(Window {
+            start_ns,
+            end_ns: start_ns.saturating_add(window_ns),
+        })
     }
 
     /// The length of the window of a load by count, once all agents that are left have done their
@@ -680,10 +683,11 @@ impl Coordinator {
         if let (None, Some(window_ns)) = (&self.stop, self.counted_window_ns()) {
             self.stop_at(now_ns, window_ns, false, "all requests are done");
         }
-        let (Some((_, end_ns)), Some(timing)) = (self.window(), self.timing) else {
+        let (Some(window), Some(timing)) = (self.window(), self.timing) else {
             return;
         };
-        let late_ns = end_ns
+        let late_ns = window
+            .end_ns
             .max(self.stopped_ns)
             .saturating_add(timing.drain_ns)
             .saturating_add(RESULT_NS);
@@ -730,7 +734,7 @@ impl Coordinator {
     /// Ends the window of all agents at one instant, where it has begun and is not nearly over.
     /// False where it has not begun.
     fn end_load(&mut self, now_ns: u64, is_hurried: bool, reason: &str) -> bool {
-        let (Some((start_ns, end_ns)), Some(timing)) = (self.window(), self.timing) else {
+        let (Some(Window { start_ns, end_ns }), Some(timing)) = (self.window(), self.timing) else {
             return false;
         };
         if self.stage != Stage::Loading || now_ns < start_ns {

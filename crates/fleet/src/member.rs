@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use brunt_load::Part;
-use brunt_record::AgreedClock;
+use brunt_record::{AgreedClock, Window};
 
 use crate::address::AgentId;
 use crate::agreement::{Agreed, ClockAgreement, ClockExchange};
@@ -134,7 +134,7 @@ impl Member {
     }
 
     /// Takes the answer to a ping. `window` is when it begins and ends, as far as that is known.
-    pub(crate) fn pong(&mut self, now_ns: u64, pong: Pong, window: Option<(u64, u64)>) {
+    pub(crate) fn pong(&mut self, now_ns: u64, pong: Pong, window: Option<Window>) {
         let mut pings = self.pings.iter();
         let place = pings.position(|(sequence, _)| *sequence == pong.sequence);
         let Some((_, sent_ns)) = place.and_then(|place| self.pings.remove(place)) else {
@@ -159,7 +159,7 @@ impl Member {
                 self.status = pong.status;
             }
         }
-        if let Some((start_ns, end_ns)) = window {
+        if let Some(Window { start_ns, end_ns }) = window {
             for (edge_ns, known) in [(start_ns, &mut self.start), (end_ns, &mut self.end)] {
                 let says_more = now_ns <= edge_ns.saturating_add(AFTER_EDGE_NS);
                 if now_ns >= edge_ns && (says_more || known.is_none()) {
@@ -174,12 +174,9 @@ impl Member {
         self.status.stop.as_ref() == Some(stop)
     }
 
-    /// How its window lay to the common one, which begins and ends at these instants.
-    pub(crate) fn clocks(
-        &self,
-        (start_ns, end_ns): (u64, u64),
-        warmup_ns: u64,
-    ) -> Option<AgreedClock> {
+    /// How its window lay to the common one.
+    pub(crate) fn clocks(&self, window: Window, warmup_ns: u64) -> Option<AgreedClock> {
+        let Window { start_ns, end_ns } = window;
         let own_start_ns = self.status.start_ns?.checked_add(warmup_ns)?;
         let own_end_ns = own_start_ns.checked_add(end_ns.checked_sub(start_ns)?)?;
         let (start, end) = (self.start?, self.end?);

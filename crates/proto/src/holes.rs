@@ -188,7 +188,7 @@ impl TextWithHoles {
                     ));
                 }
                 let pad = if is_number { b' ' } else { b'0' };
-                found.add((number?, bytes), pad)?;
+                found.add(number?, bytes, pad)?;
             }
             at += bytes;
             taken = at;
@@ -228,7 +228,8 @@ impl TextWithHoles {
 
     fn add(
         &mut self,
-        (number, written_bytes): (Number, usize),
+        number: Number,
+        written_bytes: usize,
         pad: u8,
     ) -> Result<(), PlaceholderError> {
         if self.holes.len() == HOLES_MAX {

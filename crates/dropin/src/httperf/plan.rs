@@ -79,7 +79,7 @@ impl HttperfOptions {
             cookies: self.cookies,
         };
         let texts = Arc::new(texts);
-        let (generator, place) = SessionReplay::new(source, texts, replay, (0, 1));
+        let (generator, place) = SessionReplay::new(source, texts, replay, 0, 1);
         Ok(Planned {
             plan,
             generator: Box::new(generator),
@@ -214,7 +214,7 @@ impl HttperfOptions {
         let mut texts = SessionTexts::default();
         let method = self.method.as_deref().unwrap_or("GET");
         let mut add = |method: &str, uri: &[u8], body: &[u8]| {
-            let text = self.text((method, uri), header.as_deref().unwrap_or_default(), body);
+            let text = self.text(method, uri, header.as_deref().unwrap_or_default(), body);
             let uri = String::from_utf8_lossy(uri);
             let name = match method {
                 "GET" => uri.into_owned(),
@@ -257,7 +257,7 @@ impl HttperfOptions {
         Ok((texts, warning))
     }
 
-    fn text(&self, (method, uri): (&str, &[u8]), header: &[u8], body: &[u8]) -> Vec<u8> {
+    fn text(&self, method: &str, uri: &[u8], header: &[u8], body: &[u8]) -> Vec<u8> {
         let version = if self.is_http_1_0 { "1.0" } else { "1.1" };
         let mut text = [method.as_bytes(), b" ", uri].concat();
         text.extend(format!(" HTTP/{version}\r\nUser-Agent: {AGENT}\r\n").bytes());

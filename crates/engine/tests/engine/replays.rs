@@ -150,7 +150,7 @@ fn replay_of(
         texts.add(text, &request.path);
     }
     let source = Box::new(LoggedSteps::new(log, think_ns));
-    SessionReplay::new(source, Arc::new(texts), replay, (0, 1))
+    SessionReplay::new(source, Arc::new(texts), replay, 0, 1)
 }
 
 /// Plans so many sessions per second, until there are `sessions`.

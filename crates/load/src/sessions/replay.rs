@@ -83,7 +83,8 @@ impl SessionReplay {
         source: Box<dyn SessionSource>,
         texts: Arc<SessionTexts>,
         replay: Replay,
-        (worker, workers): (u32, u32),
+        worker: u32,
+        workers: u32,
     ) -> (Self, Arc<Mutex<SessionFigures>>) {
         let place = Arc::default();
         let replay = Self {
