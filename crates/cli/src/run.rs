@@ -205,7 +205,7 @@ fn own_server(arguments: &LoadArguments, plan: &mut Plan) -> Result<Running> {
     let server = brunt_server::start(&options).context("cannot start the reference server")?;
     let address = server.address().to_string();
     plan.target = own_target(plan.target.scheme.name(), &address)?;
-    let workers = |model: &LoadModel| brunt_engine::default_workers(model, split.load_workers);
+    let workers = |model: &LoadModel| model.default_workers(split.load_workers);
     set_workers(plan, arguments, workers);
     if let Some(cpus) = split.load_cpus {
         plan.workers.placement = Placement::Bound(cpus);

@@ -21,7 +21,7 @@ use thiserror::Error;
 
 use crate::limits::{self, Sources};
 use crate::negotiate::{self, NegotiateError, Negotiated};
-use crate::placement::{ARRIVALS_PER_WORKER_MAX, Placed, default_workers};
+use crate::placement::{ARRIVALS_PER_WORKER_MAX, Placed};
 use crate::protocol::{EncodeError, EncodedRequests};
 
 /// Bytes that a worker's payload may have: offsets into it are 32 bits wide.
@@ -127,10 +127,8 @@ pub fn prepare_part(mut plan: Plan, part: Option<Part>) -> Result<Prepared, Prep
     // How many workers a part has was said to all agents.
     let is_placed = plan.workers.placement == Placement::Auto && part.is_none();
     if is_placed && !plan.workers.oversubscribe {
-        plan.workers.count = plan
-            .workers
-            .count
-            .min(default_workers(&plan.load.model, cpus));
+        let most = plan.load.model.default_workers(cpus);
+        plan.workers.count = plan.workers.count.min(most);
     }
     check_workers(&plan)?;
     let here = workers_here(&plan, part)?;

@@ -9,7 +9,7 @@ use brunt_io::clock;
 use brunt_io::cpu::{CpuUse, Cpus};
 use brunt_io::spin::Spinner;
 use brunt_judge::{NoSuccessCause, RunFigures};
-use brunt_load::{Amounts, Plan, RequestOrder, Schedule, Work};
+use brunt_load::{Amounts, Plan, Work};
 use brunt_probe::memory;
 use brunt_record::{
     AgentClock, AgentRecord, Evidence, FailureKind, HostUse, Latencies, Negotiated, Objective,
@@ -222,7 +222,7 @@ impl AtHand<'_> {
             command: None,
             machine: None,
             share: plan.amounts(),
-            seeds: prepared.seeds(),
+            seeds: Seeds::of(&prepared.plan),
             negotiated: prepared.describe_negotiated(),
             speaks_tls: false,
             backend: prepared.backend,
@@ -366,24 +366,6 @@ impl Prepared {
         let expected = from_load.expected(from_ns, to_ns);
         let (own, all) = (self.worker_count(), self.plan.workers.count.get());
         Some(expected * (f64::from(own) / f64::from(all)))
-    }
-
-    /// The seeds of what is drawn.
-    pub(crate) fn seeds(&self) -> Seeds {
-        let plan = &self.plan;
-        Seeds {
-            arrivals: plan.load.model.schedule().map(Schedule::seed),
-            think: (plan.traffic.think_time_ns > 0).then_some(plan.traffic.think_seed),
-            order: match plan.traffic.requests.order() {
-                RequestOrder::Turns | RequestOrder::ConnectionTurns => None,
-                RequestOrder::Random { seed } => Some(seed),
-            },
-            numbers: plan
-                .traffic
-                .requests
-                .draws_numbers()
-                .then_some(plan.traffic.think_seed),
-        }
     }
 
     /// What was negotiated.
