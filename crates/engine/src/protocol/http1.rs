@@ -179,11 +179,8 @@ impl Http1Requests {
         let are_apart = self.depth > 1 && self.payload.copies_bytes == 0;
         let requests = self.requests.iter();
         let copied = requests.filter(|request| are_apart || request.filled != FIXED);
-        let bytes = copied
-            .map(|request| request.copies.bytes)
-            .max()
-            .unwrap_or(0);
-        (bytes as usize).saturating_mul(self.depth as usize)
+        let bytes = copied.map(|request| request.copies.bytes).max();
+        (bytes.unwrap_or(0) as usize).saturating_mul(self.depth as usize)
     }
 
     /// Bytes that are held of them.
@@ -395,10 +392,8 @@ impl ClientProtocol for Http1 {
         }
         let discarded_bytes = connection.parser.pending_bytes();
         connection.parser.reset();
-        Some((
-            connection.requests.leave(self.requests.depth),
-            discarded_bytes,
-        ))
+        let place = connection.requests.leave(self.requests.depth);
+        Some((place, discarded_bytes))
     }
 
     fn want_bodies(&mut self, wanted: BodiesWanted) {
