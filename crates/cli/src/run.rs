@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use brunt_engine::{Origin, RunObserver};
+use brunt_engine::{Origin, Phase, Progress, RunObserver, Snapshot};
 use brunt_io::cpu::usable_cpus;
 use brunt_judge::Judged;
 use brunt_load::{BackendChoice, LoadModel, Placement, Plan, RequestGenerator};
@@ -168,8 +168,16 @@ struct Keeping<'a> {
 }
 
 impl RunObserver for Keeping<'_> {
-    fn inner(&mut self) -> Option<&mut dyn RunObserver> {
-        Some(&mut **self.shown.as_mut()?)
+    fn progress(&mut self, phase: Phase, progress: &Progress) {
+        if let Some(shown) = &mut self.shown {
+            shown.progress(phase, progress);
+        }
+    }
+
+    fn snapshot(&mut self, snapshot: &Snapshot) {
+        if let Some(shown) = &mut self.shown {
+            shown.snapshot(snapshot);
+        }
     }
 
     fn request_log(&mut self, log: RequestLog) {
