@@ -252,18 +252,16 @@ impl BrokerArguments {
 const WAIT_NS_MAX: u64 = 61_000_000_000;
 /// How often it is looked whether it is over.
 const LOOK_NS: u64 = 100_000_000;
-/// Local ports where their number is not known: the kernel's own range.
-const PORTS_DEFAULT: u64 = 28_232;
 
 /// Waits until sockets in TIME_WAIT, of this network namespace, leave as many of the local `ports`
-/// as are `needed`: half of them where that is not known. Gives whether that was waited for, and
-/// not `is_interrupted`.
+/// (where they are not known, of those of one address) as are `needed`: half of them where that is
+/// not known. Gives whether that was waited for, and not `is_interrupted`.
 pub(crate) fn settle(
     ports: Option<u64>,
     needed: Option<u64>,
     mut is_interrupted: impl FnMut() -> bool,
 ) -> bool {
-    let ports = ports.unwrap_or(PORTS_DEFAULT);
+    let ports = ports.unwrap_or_else(brunt_engine::ports_per_address);
     let most = ports.saturating_sub(needed.unwrap_or(ports / 2));
     let begun_ns = clock::now_ns();
     let waited_ns = || clock::now_ns().saturating_sub(begun_ns);

@@ -424,7 +424,7 @@ fn plan(arguments: &LoadArguments, target: Target, requests: RequestSet) -> Resu
 
 /// Workers of a load of this model, where no number of them is typed.
 pub(crate) fn default_workers(model: &LoadModel) -> NonZeroU32 {
-    brunt_engine::default_workers(model, usable_cpus())
+    model.default_workers(usable_cpus())
 }
 
 /// Has the plan as many workers as were typed, or as its model is to have: then at most one per

@@ -122,7 +122,7 @@ fn raw_requests(arguments: &LoadArguments, body: &[u8]) -> Result<RequestSet> {
         if bytes > RequestSet::BYTES_MAX {
             bail!("--raw: the requests take more than {}", gib(bytes as u64));
         }
-        let of_text = brunt_engine::raw_requests(&text).with_context(|| match raw {
+        let of_text = brunt_load::raw_requests(&text).with_context(|| match raw {
             Source::File(path) => format!("--raw @{}", path.display()),
             Source::Typed(typed) if Path::new(typed).is_file() => {
                 format!("--raw takes a text; for the file write --raw @{typed}")

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use brunt_engine::{Origin, RunObserver};
+use brunt_engine::{Origin, Phase, Progress, RunObserver, Snapshot};
 use brunt_io::cpu::usable_cpus;
 use brunt_judge::Judged;
 use brunt_load::{BackendChoice, LoadModel, Placement, Plan, RequestGenerator};
@@ -168,8 +168,16 @@ struct Keeping<'a> {
 }
 
 impl RunObserver for Keeping<'_> {
-    fn inner(&mut self) -> Option<&mut dyn RunObserver> {
-        Some(&mut **self.shown.as_mut()?)
+    fn progress(&mut self, phase: Phase, progress: &Progress) {
+        if let Some(shown) = &mut self.shown {
+            shown.progress(phase, progress);
+        }
+    }
+
+    fn snapshot(&mut self, snapshot: &Snapshot) {
+        if let Some(shown) = &mut self.shown {
+            shown.snapshot(snapshot);
+        }
     }
 
     fn request_log(&mut self, log: RequestLog) {
@@ -205,7 +213,7 @@ fn own_server(arguments: &LoadArguments, plan: &mut Plan) -> Result<Running> {
     let server = brunt_server::start(&options).context("cannot start the reference server")?;
     let address = server.address().to_string();
     plan.target = own_target(plan.target.scheme.name(), &address)?;
-    let workers = |model: &LoadModel| brunt_engine::default_workers(model, split.load_workers);
+    let workers = |model: &LoadModel| model.default_workers(split.load_workers);
     set_workers(plan, arguments, workers);
     if let Some(cpus) = split.load_cpus {
         plan.workers.placement = Placement::Bound(cpus);

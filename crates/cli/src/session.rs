@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use anyhow::{Context, Result, bail};
-use brunt_engine::{Control, Phase, Prepared, Progress, Rounds, RunError, RunObserver};
+use brunt_engine::{Control, Phase, Prepared, Progress, Rounds, RunError, RunObserver, Snapshot};
 use brunt_io::{clock, heap, process_group, threads};
 use brunt_load::{Load, Part, Plan, RequestGenerator};
 use brunt_probe::memory;
-use brunt_record::Run;
+use brunt_record::{RequestLog, Run};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
@@ -296,10 +296,6 @@ struct PassingOn<'a> {
 }
 
 impl RunObserver for PassingOn<'_> {
-    fn inner(&mut self) -> Option<&mut dyn RunObserver> {
-        Some(&mut *self.observer)
-    }
-
     fn progress(&mut self, phase: Phase, progress: &Progress) {
         let wants_no_drain = !self.reports_part && self.interrupts.came();
         if self.interrupts.came_again() || wants_no_drain {
@@ -316,6 +312,14 @@ impl RunObserver for PassingOn<'_> {
             }
         }
         self.observer.progress(phase, progress);
+    }
+
+    fn snapshot(&mut self, snapshot: &Snapshot) {
+        self.observer.snapshot(snapshot);
+    }
+
+    fn request_log(&mut self, log: RequestLog) {
+        self.observer.request_log(log);
     }
 }
 

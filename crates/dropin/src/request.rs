@@ -2,8 +2,9 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use brunt_engine::{RequestTextError, verbatim_requests};
-use brunt_load::{HttpChoice, Plan, RequestSet, RequestSpec, Scheme, Target};
+use brunt_load::{
+    HttpChoice, Plan, RequestSet, RequestSpec, RequestTextError, Scheme, Target, verbatim_requests,
+};
 use thiserror::Error;
 
 use crate::libraries::SECOND_NS;

@@ -167,15 +167,16 @@ impl Budget {
     }
 }
 
-/// What the workers of a process draw from: one budget for all, or one for each.
+/// What the workers of a process draw from: one budget for all, or one for each; none in a run that
+/// is not by count.
 #[derive(Debug)]
 pub(crate) struct Budgets(Vec<Arc<Budget>>);
 
 impl Budgets {
     /// Budgets of so many requests each, which so many workers share.
-    pub(crate) fn new(requests: &[u64], workers: u32) -> Self {
-        let budget = |&requests: &u64| Arc::new(Budget::new(requests, workers));
-        Self(requests.iter().map(budget).collect())
+    pub(crate) fn new(requests: impl IntoIterator<Item = u64>, workers: u32) -> Self {
+        let budget = |requests| Arc::new(Budget::new(requests, workers));
+        Self(requests.into_iter().map(budget).collect())
     }
 
     /// The budget of the worker at `place` among the workers of the process.
@@ -321,10 +322,10 @@ mod tests {
 
     #[test]
     fn workers_have_one_budget_or_their_own() {
-        let common = Budgets::new(&[5], 2);
+        let common = Budgets::new([5], 2);
         assert_eq!(common.of(1).map(|budget| budget.left()), Some(5));
         assert_eq!(common.left(), 5);
-        let own = Budgets::new(&[3, 2], 1);
+        let own = Budgets::new([3, 2], 1);
         assert_eq!(own.of(0).map(|budget| budget.draw()), Some(1));
         assert_eq!(own.of(1).map(|budget| budget.left()), Some(2));
         assert!(own.of(2).is_none());

@@ -269,7 +269,6 @@ impl<P: ClientProtocol> Connection<P> {
     /// An open connection at rest, as another round finds it at `now_ns`.
     pub(crate) fn kept(self, now_ns: u64) -> Self {
         let is_awaited = false;
-        let new = Self::new(self.protocol, is_awaited);
         Self {
             state: State::Open,
             writing: self.writing,
@@ -283,7 +282,7 @@ impl<P: ClientProtocol> Connection<P> {
             punctual_free_ns: now_ns,
             requests_left: self.requests_left,
             received_bytes: self.received_bytes,
-            ..new
+            ..Self::new(self.protocol, is_awaited)
         }
     }
 

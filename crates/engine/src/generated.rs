@@ -8,13 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use brunt_io::backend::{ClientBackend, PayloadId, Slot};
 use brunt_load::{
     Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, Interrupt,
-    Plan, RequestFailure, RequestGenerator, ResponseParts, ResponseTimes,
+    RequestFailure, RequestGenerator, ResponseParts, ResponseTimes,
 };
 use brunt_proto::http1::{self, RequestKind, TextRequest, scan_requests_into};
 use brunt_proto::{BodiesWanted, Body};
 use brunt_record::{Answer, GeneratorUse, NO_NAME, Protocol, RequestTiming};
 
-use crate::failure::RunError;
 use crate::prepare::PrepareError;
 use crate::protocol::{ClientProtocol, Out};
 
@@ -530,17 +529,16 @@ struct OfBatch {
 impl Batches {
     /// Gives the number of a batch of so many requests.
     fn add(&mut self, left: u32) -> u32 {
-        let number = self.free.pop().unwrap_or(self.batches.len() as u32);
         let batch = OfBatch {
             left,
             failure: None,
         };
-        if let Some(place) = self.batches.get_mut(number as usize) {
-            *place = batch;
-        } else {
-            self.batches.push(batch);
+        if let Some(number) = self.free.pop() {
+            self.batches[number as usize] = batch;
+            return number;
         }
-        number
+        self.batches.push(batch);
+        self.batches.len() as u32 - 1
     }
 
     /// `count` requests of a batch have this outcome; how the batch ended, if no other is left.
@@ -612,7 +610,6 @@ const LEFT_BEHIND_NS: u64 = 5_000_000_000;
 pub(crate) struct Generators {
     /// By worker, from the first worker of this process on.
     of_workers: Vec<OfWorker>,
-    error: Option<GeneratorError>,
 }
 
 /// The generator of a worker, and how the session sees that the worker is in a call of it, and ends
@@ -659,21 +656,12 @@ impl Generators {
         });
         Ok(Self {
             of_workers: of_workers.collect(),
-            error: None,
         })
     }
 
-    /// Whether there is what the plan needs.
-    ///
-    /// # Errors
-    ///
-    /// A generator made its requests, and there is none.
-    pub(crate) fn check(&self, plan: &Plan) -> Result<(), RunError> {
-        if plan.traffic.is_generated && self.of_workers.is_empty() {
-            Err(RunError::NoGenerator)
-        } else {
-            Ok(())
-        }
+    /// Whether requests are those of the plan.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.of_workers.is_empty()
     }
 
     /// Takes the generator of a worker, by its place among the workers of this process.
@@ -683,20 +671,16 @@ impl Generators {
 
     /// The round is over for the worker in this place.
     pub(crate) fn put_back(&mut self, place: usize, generated: Option<Box<Generated>>) {
-        let Some(generated) = generated else {
-            return;
-        };
-        if let Some(error) = generated.error() {
-            self.error.get_or_insert_with(|| error.clone());
-        }
         if let Some(of_worker) = self.of_workers.get_mut(place) {
-            of_worker.generated = Some(generated);
+            of_worker.generated = generated;
         }
     }
 
-    /// Why one of them ended the run, if one did.
+    /// Why one of them ended the run, if one did: none of them is with its worker.
     pub(crate) fn error(&self) -> Option<&GeneratorError> {
-        self.error.as_ref()
+        let of_workers = self.of_workers.iter();
+        let mut generated = of_workers.filter_map(|of_worker| of_worker.generated.as_deref());
+        generated.find_map(Generated::error)
     }
 
     /// The load was over at `over_ns`, if that has come: calls that hold up workers, of which

@@ -53,17 +53,14 @@ mod task;
 mod worker;
 mod workload;
 
-pub use brunt_proto::http1::RequestTextError;
 pub use failure::RunError;
-pub use limits::raise_descriptor_limit;
+pub use limits::{ports_per_address, raise_descriptor_limit};
 pub use negotiate::NegotiateError;
 pub use observer::{Control, Phase, Progress, RunObserver, Snapshot};
-
-pub use placement::default_workers;
 pub use prepare::{
     PrepareError, Prepared, prepare, prepare_part, prepare_simulated, prepare_simulated_part,
 };
-pub use protocol::{EncodeError, RawRequestsError, raw_requests, verbatim_requests};
+pub use protocol::EncodeError;
 pub use run::{LoadError, Origin, complete, run};
 pub use session::{Rounds, Session};
 pub use simulate::Machine;

@@ -312,12 +312,9 @@ fn server_buffer_bytes_max(peer: &Peer) -> Option<u64> {
 }
 
 /// Ports of one local address that the kernel may choose from.
-fn ports_per_address() -> u64 {
+pub fn ports_per_address() -> u64 {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
-    range
-        .ok()
-        .and_then(|range| ports_in(&range))
-        .unwrap_or(28_232)
+    ports_in(&range.unwrap_or_default()).unwrap_or(28_232)
 }
 
 fn ports_in(range: &str) -> Option<u64> {

@@ -46,6 +46,17 @@ pub(crate) struct NegotiatedTls {
     pub(crate) description: DescribedTls,
 }
 
+impl NegotiatedTls {
+    /// With a server that is to choose this protocol (ALPN), where it chooses any.
+    fn new(side: ClientSide, protocol: Protocol, description: DescribedTls) -> Self {
+        let alpn = protocol.alpn.map(str::as_bytes);
+        Self {
+            client: TlsClient { side, alpn },
+            description,
+        }
+    }
+}
+
 impl Negotiated {
     /// Without a question to the server: it speaks what is preferred over TLS, and what is spoken
     /// in clear text else.
@@ -80,9 +91,8 @@ impl Negotiated {
         let session = machine
             .negotiate(&plan.connection.protocol, alpn, side.as_ref())
             .map_err(|reason| no_session(&plan.target.authority, &reason))?;
-        negotiated.tls = side.zip(session).map(|(side, session)| NegotiatedTls {
-            client: TlsClient { side, alpn },
-            description: describe(&session),
+        negotiated.tls = side.zip(session).map(|(side, session)| {
+            NegotiatedTls::new(side, negotiated.protocol, describe(&session))
         });
         Ok(negotiated)
     }
@@ -184,13 +194,7 @@ impl Negotiation<'_> {
             let preferred = self.plan.connection.protocol.preferred();
             not_offered(self.server(), preferred)
         })?;
-        let tls = NegotiatedTls {
-            client: TlsClient {
-                side,
-                alpn: protocol.alpn.map(str::as_bytes),
-            },
-            description: describe(&session),
-        };
+        let tls = NegotiatedTls::new(side, protocol, describe(&session));
         Ok((protocol, tls))
     }
 

@@ -2,17 +2,19 @@
 //! snapshots of what its workers counted, and the handle to interrupt it by.
 //!
 //! A worker never waits for an observer. It sends what it counted since its last snapshot, every
-//! [`INTERVAL_NS`] or so, and at the end of the round. So what was shown adds up to what the worker
-//! recorded.
+//! [`INTERVAL_NS`] or so, if there is room for it. What it did not send it gives at the end of the
+//! round. So what was shown adds up to what the worker recorded.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use brunt_record::RequestLog;
 
 /// From one snapshot of a worker to the next, at least.
 pub(crate) const INTERVAL_NS: u64 = 100_000_000;
+/// Snapshots of each worker that may wait for an observer: those of some seconds.
+const WAITING_MAX: usize = 64;
 
 /// The phases of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,34 +105,15 @@ pub struct Snapshot {
 }
 
 /// Looks on while a round lasts. Called by the thread that runs the round, every 50 ms or so.
-///
-/// Whatever an observer has no method for goes to its [`Self::inner`] one.
 pub trait RunObserver {
-    /// The observer behind this one. Absent: what this one does not look at, nobody does.
-    fn inner(&mut self) -> Option<&mut dyn RunObserver> {
-        None
-    }
-
     /// The round is in `phase`, and has come so far.
-    fn progress(&mut self, phase: Phase, progress: &Progress) {
-        if let Some(inner) = self.inner() {
-            inner.progress(phase, progress);
-        }
-    }
+    fn progress(&mut self, _phase: Phase, _progress: &Progress) {}
 
     /// A worker's counts. All of them together are what it recorded in the round.
-    fn snapshot(&mut self, snapshot: &Snapshot) {
-        if let Some(inner) = self.inner() {
-            inner.snapshot(snapshot);
-        }
-    }
+    fn snapshot(&mut self, _snapshot: &Snapshot) {}
 
     /// The log of the round, at its end, where the plan has one kept.
-    fn request_log(&mut self, log: RequestLog) {
-        if let Some(inner) = self.inner() {
-            inner.request_log(log);
-        }
-    }
+    fn request_log(&mut self, _log: RequestLog) {}
 }
 
 impl<F: FnMut(Phase, &Progress)> RunObserver for F {
@@ -142,7 +125,7 @@ impl<F: FnMut(Phase, &Progress)> RunObserver for F {
 /// The snapshots of all workers in a round.
 #[derive(Debug)]
 pub(crate) struct Snapshots {
-    sender: Sender<Snapshot>,
+    sender: SyncSender<Snapshot>,
     receiver: Receiver<Snapshot>,
     /// The number of the first worker.
     first: u32,
@@ -153,7 +136,7 @@ pub(crate) struct Snapshots {
 impl Snapshots {
     /// Those of `workers`, by their numbers.
     pub(crate) fn new(workers: Range<u32>) -> Self {
-        let (sender, receiver) = channel();
+        let (sender, receiver) = sync_channel(WAITING_MAX * workers.len());
         Self {
             sender,
             receiver,
@@ -175,12 +158,17 @@ impl Snapshots {
     /// Shows what has come since.
     pub(crate) fn deliver(&mut self, observer: &mut dyn RunObserver) {
         while let Ok(snapshot) = self.receiver.try_recv() {
-            let progress = &mut self.progress[(snapshot.worker - self.first) as usize];
-            // What there is now takes the place of what there was.
-            (progress.live, progress.waiting) = (0, 0);
-            *progress = progress.plus(snapshot.counts);
-            observer.snapshot(&snapshot);
+            self.add(&snapshot, observer);
         }
+    }
+
+    /// Shows what a worker counted since its snapshot before, which was shown.
+    pub(crate) fn add(&mut self, snapshot: &Snapshot, observer: &mut dyn RunObserver) {
+        let progress = &mut self.progress[(snapshot.worker - self.first) as usize];
+        // What there is now takes the place of what there was.
+        (progress.live, progress.waiting) = (0, 0);
+        *progress = progress.plus(snapshot.counts);
+        observer.snapshot(snapshot);
     }
 
     /// How far all workers have come together.
@@ -193,7 +181,7 @@ impl Snapshots {
 /// A worker's side: what it has shown so far, and when it may show more.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    sender: Sender<Snapshot>,
+    sender: SyncSender<Snapshot>,
     worker: u32,
     /// When the next snapshot is due; [`u64::MAX`] when the round is over.
     pub(crate) due_ns: u64,
@@ -201,16 +189,21 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Hands over what was counted since.
+    /// Hands over what was counted since, if there is room for it: else it comes with the next.
     pub(crate) fn show(&mut self, now_ns: u64, counts: Progress) {
         self.due_ns = now_ns.saturating_add(INTERVAL_NS);
-        // Where nobody listens any more, nobody waits for it.
-        let _ = self.sender.send(Snapshot {
+        if self.sender.try_send(self.since(now_ns, counts)).is_ok() {
+            self.counts = counts;
+        }
+    }
+
+    /// What was counted since.
+    pub(crate) fn since(&self, now_ns: u64, counts: Progress) -> Snapshot {
+        Snapshot {
             worker: self.worker,
             to_ns: now_ns,
             counts: counts.since(self.counts),
-        });
-        self.counts = counts;
+        }
     }
 }
 
@@ -371,50 +364,6 @@ impl Control {
 mod tests {
     use super::*;
 
-    /// Notes what it is shown.
-    #[derive(Default)]
-    struct Noting(Vec<&'static str>);
-
-    impl RunObserver for Noting {
-        fn progress(&mut self, _: Phase, _: &Progress) {
-            self.0.push("progress");
-        }
-
-        fn snapshot(&mut self, _: &Snapshot) {
-            self.0.push("snapshot");
-        }
-
-        fn request_log(&mut self, _: RequestLog) {
-            self.0.push("request log");
-        }
-    }
-
-    struct Before<'a>(Option<&'a mut dyn RunObserver>);
-
-    impl RunObserver for Before<'_> {
-        fn inner(&mut self) -> Option<&mut dyn RunObserver> {
-            Some(&mut **self.0.as_mut()?)
-        }
-    }
-
-    #[test]
-    fn what_an_observer_has_no_method_for_goes_to_the_one_behind_it() {
-        let snapshot = Snapshot {
-            worker: 0,
-            to_ns: 1,
-            counts: Progress::default(),
-        };
-        let show = |observer: &mut dyn RunObserver| {
-            observer.progress(Phase::Measure, &Progress::default());
-            observer.snapshot(&snapshot);
-            observer.request_log(RequestLog::default());
-        };
-        let mut noting = Noting::default();
-        show(&mut Before(Some(&mut Before(Some(&mut noting)))));
-        assert_eq!(noting.0, ["progress", "snapshot", "request log"]);
-        show(&mut Before(None));
-    }
-
     #[test]
     fn what_was_shown_before_and_since_is_what_there_is() {
         let before = Progress {
@@ -442,6 +391,34 @@ mod tests {
         let both = before.plus(since);
         assert_eq!((both.live, both.waiting), (10, 9));
         assert_eq!((both.failures, both.bytes_sent), (6, 14));
+    }
+
+    /// Adds up the successes that it is shown.
+    struct Sum(u64);
+
+    impl RunObserver for Sum {
+        fn snapshot(&mut self, snapshot: &Snapshot) {
+            self.0 += snapshot.counts.successes;
+        }
+    }
+
+    #[test]
+    fn what_finds_no_room_comes_with_a_later_snapshot() {
+        let mut snapshots = Snapshots::new(3..4);
+        let (mut shown, mut sum) = (snapshots.shown(3), Sum(0));
+        let all = 2 * WAITING_MAX as u64;
+        let counted = |successes| Progress {
+            successes,
+            ..Progress::default()
+        };
+        for at_ns in 1..=all {
+            shown.show(at_ns, counted(at_ns));
+        }
+        snapshots.deliver(&mut sum);
+        assert_eq!(sum.0, WAITING_MAX as u64);
+        let last = shown.since(all + 1, counted(all + 1));
+        snapshots.add(&last, &mut sum);
+        assert_eq!((sum.0, snapshots.progress().successes), (all + 1, all + 1));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 use brunt_io::backend::Peer;
 use brunt_io::cpu::{Cpus, allowed_cpus};
-use brunt_load::{LoadModel, Placement as Choice, Plan, Schedule};
+use brunt_load::{Placement as Choice, Plan, Schedule};
 use brunt_probe::server::{ServerMachine, machine_of};
 use brunt_record::Placement;
 
@@ -91,16 +91,6 @@ impl Placed {
             }),
         }
     }
-}
-
-/// How many workers there are on so many CPUs, where nobody says.
-pub fn default_workers(model: &LoadModel, cpus: u32) -> NonZeroU32 {
-    let workers = match model.schedule() {
-        // To be on time, a planned arrival needs a CPU that is not busy with something else.
-        Some(_) => cpus.saturating_sub(1),
-        None => cpus,
-    };
-    NonZeroU32::new(workers).unwrap_or(NonZeroU32::MIN)
 }
 
 /// Workers that the plan needs at least: a schedule may have more arrivals than one can plan.

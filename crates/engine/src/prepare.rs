@@ -10,7 +10,7 @@ use std::time::Duration;
 use brunt_io::backend::Peer;
 use brunt_io::blocking::{Deadline, Link};
 use brunt_io::clock;
-use brunt_io::cpu::usable_cpus;
+use brunt_io::cpu::{Cpus, usable_cpus};
 use brunt_io::socket::{self, SocketOptionError};
 use brunt_io::tls_config::{self, TlsConfigError};
 use brunt_io::uring::Uring;
@@ -21,7 +21,7 @@ use thiserror::Error;
 
 use crate::limits::{self, Sources};
 use crate::negotiate::{self, NegotiateError, Negotiated};
-use crate::placement::{ARRIVALS_PER_WORKER_MAX, Placed, default_workers};
+use crate::placement::{ARRIVALS_PER_WORKER_MAX, Placed};
 use crate::protocol::{EncodeError, EncodedRequests};
 
 /// Bytes that a worker's payload may have: offsets into it are 32 bits wide.
@@ -76,16 +76,15 @@ pub enum PrepareError {
 #[derive(Clone, Debug)]
 pub struct Prepared {
     pub(crate) plan: Plan,
-    pub(crate) peer: Peer,
-    /// Where the servers beside the target are.
-    pub(crate) further_peers: Arc<[Peer]>,
+    /// Where the servers are, the target first.
+    pub(crate) peers: Arc<[Peer]>,
     pub(crate) sources: Sources,
     pub(crate) backend: Backend,
     pub(crate) backend_note: Option<String>,
     pub(crate) negotiated: Negotiated,
     pub(crate) requests: EncodedRequests,
     pub(crate) limits: LimitsChecked,
-    pub(crate) usable_cpus: u32,
+    pub(crate) cpus: Cpus,
     /// Where its workers are.
     pub(crate) placed: Placed,
     /// The numbers of the plan's workers that run in this process: all of them, as a rule.
@@ -127,10 +126,8 @@ pub fn prepare_part(mut plan: Plan, part: Option<Part>) -> Result<Prepared, Prep
     // How many workers a part has was said to all agents.
     let is_placed = plan.workers.placement == Placement::Auto && part.is_none();
     if is_placed && !plan.workers.oversubscribe {
-        plan.workers.count = plan
-            .workers
-            .count
-            .min(default_workers(&plan.load.model, cpus));
+        let most = plan.load.model.default_workers(cpus);
+        plan.workers.count = plan.workers.count.min(most);
     }
     check_workers(&plan)?;
     let here = workers_here(&plan, part)?;
@@ -149,24 +146,14 @@ pub fn prepare_part(mut plan: Plan, part: Option<Part>) -> Result<Prepared, Prep
     } else {
         Placed::choose(&plan, &peer)
     };
-    let further_peers = reach_further(&plan)?;
-    let prepared = prepared(
-        (plan, part),
-        backend,
-        backend_note,
-        peer,
-        negotiated,
-        placed,
-    )?;
-    Ok(Prepared {
-        further_peers,
-        ..prepared
-    })
+    let peers = with_further(peer, &plan)?;
+    let plan = (plan, part);
+    prepared(plan, backend, backend_note, peers, negotiated, placed)
 }
 
-/// Connects to the servers beside the target, once to each.
-fn reach_further(plan: &Plan) -> Result<Arc<[Peer]>, PrepareError> {
-    let peers = plan.further_targets.iter().map(|target| {
+/// Where the servers are: that of the target, and those beside it, each connected to once.
+fn with_further(first: Peer, plan: &Plan) -> Result<Arc<[Peer]>, PrepareError> {
+    let further = plan.further_targets.iter().map(|target| {
         let plan = Plan {
             target: target.clone(),
             ..plan.clone()
@@ -177,7 +164,7 @@ fn reach_further(plan: &Plan) -> Result<Arc<[Peer]>, PrepareError> {
             reach(&plan).map(|(peer, _, _)| peer)
         }
     });
-    peers.collect()
+    std::iter::once(Ok(first)).chain(further).collect()
 }
 
 /// Prepares a run in `machine`, with whose servers it negotiates.
@@ -205,11 +192,11 @@ pub fn prepare_simulated_part(
     plan.check_complete()?;
     check_workers(&plan)?;
     tls_config::read_files(&mut plan.connection.tls)?;
-    let peer = Peer::Unix("simulated".into());
+    let peers = Arc::new([Peer::Unix("simulated".into())]);
     let side = tls_config::for_simulation(&plan)?;
     let negotiated = Negotiated::simulated_in(&plan, side, machine)?;
     let placed = Placed::unbound(&plan, None);
-    prepared((plan, part), Backend::Sim, None, peer, negotiated, placed)
+    prepared((plan, part), Backend::Sim, None, peers, negotiated, placed)
 }
 
 /// Whether the workers can share what they are to do.
@@ -251,7 +238,7 @@ fn prepared(
     (mut plan, part): (Plan, Option<Part>),
     backend: Backend,
     backend_note: Option<String>,
-    peer: Peer,
+    peers: Arc<[Peer]>,
     negotiated: Negotiated,
     placed: Placed,
 ) -> Result<Prepared, PrepareError> {
@@ -276,9 +263,10 @@ fn prepared(
             COPIES_BYTES_MAX >> 20
         )));
     }
+    let peer = &peers[0];
     for &address in &plan.connection.source_addresses {
         let socket = std::net::UdpSocket::bind((address, 0));
-        let reached = socket.and_then(|socket| match &peer {
+        let reached = socket.and_then(|socket| match peer {
             Peer::Tcp(target) | Peer::Udp(target) => socket.connect(target),
             Peer::Unix(_) => Ok(()),
         });
@@ -289,7 +277,7 @@ fn prepared(
             ))
         })?;
     }
-    let sources = limits::sources(&own, &peer);
+    let sources = limits::sources(&own, peer);
     // What is simulated has a Unix socket for its peer.
     let is_unix = matches!(peer, Peer::Unix(_)) && backend != Backend::Sim;
     if is_unix && plan.work() == Work::Streams {
@@ -298,23 +286,22 @@ fn prepared(
                 .to_owned(),
         ));
     }
-    let limits = limits::check(&own, &negotiated, backend, &peer, &sources, sizes)
+    let limits = limits::check(&own, &negotiated, backend, peer, &sources, sizes)
         .map_err(PrepareError::Plan)?;
     let prepared = Prepared {
         plan,
-        peer,
-        further_peers: Arc::new([]),
+        peers,
         sources,
         backend,
         backend_note,
         negotiated,
         requests,
         limits,
-        usable_cpus: usable_cpus(),
+        cpus: Cpus::of_process(),
         placed,
         workers,
     };
-    if let Peer::Tcp(target) = prepared.peer {
+    if let Peer::Tcp(target) = prepared.peers[0] {
         socket::check_options(target, &prepared.sockets())?;
     }
     Ok(prepared)

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use brunt_io::backend::Peer;
 use brunt_io::tls_config::PageTls;
 use brunt_io::{clock, threads};
 use brunt_load::{Plan, ServerCounter, Work};
@@ -43,14 +42,13 @@ impl Probes {
     ///
     /// What was asked for cannot be watched or read, or the run was interrupted.
     pub(crate) fn start(
-        prepared: &Prepared,
+        prepared: &Arc<Prepared>,
         own_server: bool,
         control: &Arc<Control>,
         observer: &mut dyn RunObserver,
     ) -> Result<Self, RunError> {
-        let (plan, peer) = (prepared.plan.clone(), prepared.peer.clone());
-        let own_control = Arc::clone(control);
-        let body = move || Self::find(&plan, &peer, own_server, own_control);
+        let (prepared, own_control) = (Arc::clone(prepared), Arc::clone(control));
+        let body = move || Self::find(&prepared, own_server, own_control);
         threads::run_unless("brunt-find", body, || {
             observer.progress(Phase::SetUp, &Progress::default());
             control.is_interrupted()
@@ -60,11 +58,11 @@ impl Probes {
     }
 
     fn find(
-        plan: &Plan,
-        peer: &Peer,
+        prepared: &Prepared,
         own_server: bool,
         control: Arc<Control>,
     ) -> Result<Self, RunError> {
+        let (plan, peer) = (&prepared.plan, &prepared.peers[0]);
         let tls = PageTls::new(&plan.connection.tls, &plan.target.host);
         let machine = if plan.observation.observe {
             let found = ServerWatch::find(&plan.observation.watch, peer, own_server)?;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use brunt_io::backend::Peer;
 use brunt_io::clock;
-use brunt_io::cpu::{CpuUse, Cpus};
+use brunt_io::cpu::CpuUse;
 use brunt_io::spin::Spinner;
 use brunt_judge::{NoSuccessCause, RunFigures};
-use brunt_load::{Amounts, Plan, RequestOrder, Schedule, Work};
+use brunt_load::{Amounts, Plan, Work};
 use brunt_probe::memory;
 use brunt_record::{
     AgentClock, AgentRecord, Evidence, FailureKind, HostUse, Latencies, Negotiated, Objective,
@@ -43,10 +43,9 @@ pub(crate) struct AtHand<'a> {
     pub(crate) prepared: Arc<Prepared>,
     pub(crate) control: &'a Arc<Control>,
     pub(crate) own_server: bool,
-    pub(crate) cpus: Cpus,
     pub(crate) generators: &'a mut Generators,
     /// What its workers draw the requests of a run by count from.
-    pub(crate) budgets: Option<Budgets>,
+    pub(crate) budgets: Budgets,
     pub(crate) snapshots: Snapshots,
     pub(crate) observer: &'a mut dyn RunObserver,
 }
@@ -79,27 +78,54 @@ impl Prepared {
         let stop = self.plan.load.stop;
         stop.requests.is_some() || stop.duration_ns.is_none()
     }
+
+    /// The plan as it is stored, with the amounts of the workers of this process. Where other
+    /// processes have the rest of the plan, the amounts of the whole plan are given, too.
+    pub(crate) fn stored_plan(&self) -> (Plan, Option<Amounts>) {
+        let plan = self.plan.without_secrets();
+        let is_part = self.worker_count() != plan.workers.count.get();
+        let part_of = is_part.then(|| plan.amounts());
+        (plan.part(self.workers.clone()).unwrap_or(plan), part_of)
+    }
+
+    /// Arrivals that the workers of this process have in `window` on average, in a load that starts
+    /// at `load_ns`. Absent without a schedule.
+    pub(crate) fn expected_arrivals(&self, load_ns: u64, window: Window) -> Option<f64> {
+        let schedule = self.plan.load.model.schedule()?;
+        let from_load = schedule.clone().after(self.plan.load.warmup_ns);
+        let (from_ns, to_ns) = (window.start_ns - load_ns, window.end_ns - load_ns);
+        let expected = from_load.expected(from_ns, to_ns);
+        let (own, all) = (self.worker_count(), self.plan.workers.count.get());
+        Some(expected * (f64::from(own) / f64::from(all)))
+    }
+
+    /// What was negotiated.
+    pub(crate) fn describe_negotiated(&self) -> Negotiated {
+        let tls = self.negotiated.tls.as_ref();
+        Negotiated {
+            address: address_of(&self.peers[0]),
+            protocol: self.negotiated.protocol,
+            note: self.negotiated.note.clone(),
+            depth: self.negotiated.depth,
+            tls: tls.map(|tls| tls.description.clone()),
+            request_bytes: self.requests.sizes().request as u64,
+        }
+    }
 }
 
 impl AtHand<'_> {
     /// What the worker in this place, among those of the process, needs for the round.
     pub(crate) fn preparation(&mut self, place: usize, worker: u32) -> Preparation {
-        let budget = self.budgets.as_ref();
-        let budget = budget.and_then(|budgets| budgets.of(place));
+        let budget = self.budgets.of(place);
         // A server in this process needs as many CPUs again.
         let cpus_per_worker = if self.own_server { 2 } else { 1 };
         let threads_that_poll = cpus_per_worker * self.prepared.worker_count();
         Preparation {
             task: self.prepared.task(worker, budget, self.control),
             shown: self.snapshots.shown(worker),
-            spinner: Spinner::new(self.prepared.spin(), threads_that_poll, self.cpus),
+            spinner: Spinner::new(self.prepared.spin(), threads_that_poll, self.prepared.cpus),
             generated: self.generators.take(place),
         }
-    }
-
-    /// Requests of a run by count that no worker drew.
-    fn unsent(&self) -> u64 {
-        self.budgets.as_ref().map_or(0, Budgets::left)
     }
 
     /// Shows what workers counted, and how far the round is.
@@ -108,8 +134,14 @@ impl AtHand<'_> {
         self.observer.progress(phase, &self.snapshots.progress());
     }
 
-    /// Hands over what workers logged in a window that began at `start_ns`.
-    pub(crate) fn hand_over_log(&mut self, start_ns: u64, finished: &mut [Finished]) {
+    /// Shows what workers counted last, all of whom have left, and hands over what they logged in a
+    /// window that began at `start_ns`.
+    pub(crate) fn hand_over(&mut self, start_ns: u64, finished: &mut [Finished]) {
+        self.snapshots.deliver(self.observer);
+        for finished in &*finished {
+            self.snapshots.add(&finished.last_shown, self.observer);
+        }
+        self.show(Phase::Drain);
         if self.prepared.plan.observation.logged_requests_max > 0 {
             let mut log = RequestLog::new(start_ns);
             for finished in finished {
@@ -123,7 +155,7 @@ impl AtHand<'_> {
     pub(crate) fn window_end(&self, finished: &mut [Finished], window: Window) -> WindowEnd {
         let end_ns = window.end_ns.min(self.control.end_ns());
         let early_ns = if self.prepared.may_end() {
-            early_end_ns(finished, self.unsent(), Window { end_ns, ..window })
+            early_end_ns(finished, self.budgets.left(), Window { end_ns, ..window })
         } else {
             None
         };
@@ -179,7 +211,7 @@ impl AtHand<'_> {
             }
             if workers.is_empty() {
                 // What nobody drew belongs to no worker: it is stated once.
-                recording.record.unsent += self.unsent();
+                recording.record.unsent += self.budgets.left();
             }
             let lived_from_ns = recording.record.edges.window_start.get().unwrap_or(0);
             let end_ns = window.end_ns.cast_signed();
@@ -213,16 +245,14 @@ impl AtHand<'_> {
         clock.edges = edges.since(window.start_ns);
         let peak_resident_bytes = begun.unix_ms.and_then(|_| memory::peak_resident_bytes());
         let (plan, part_of) = prepared.stored_plan();
+        let is_simulated = begun.unix_ms.is_none();
         let source_addresses = prepared.sources.addresses.iter();
         let agent = AgentRecord {
-            id: match begun.unix_ms {
-                Some(_) => agent_id(None),
-                None => agent_id(Some((clock.process_start_ns, &workers))),
-            },
+            id: agent_id(is_simulated.then_some((clock.process_start_ns, &workers[..]))),
             command: None,
             machine: None,
             share: plan.amounts(),
-            seeds: prepared.seeds(),
+            seeds: Seeds::of(&prepared.plan),
             negotiated: prepared.describe_negotiated(),
             speaks_tls: false,
             backend: prepared.backend,
@@ -238,7 +268,7 @@ impl AtHand<'_> {
             clock,
             fleet: None,
             host: HostUse {
-                usable_cpus: prepared.usable_cpus,
+                usable_cpus: prepared.cpus.usable,
                 cpu_user_ns: watched.cpu.user_ns,
                 cpu_system_ns: watched.cpu.system_ns,
                 cpu_interval_ns: watched.cpu_interval_ns,
@@ -278,13 +308,6 @@ fn agent_id(recorded: Option<(i64, &[WorkerRecord])>) -> String {
         }
     };
     format!("{:016x}{:016x}", half(0), half(1))
-}
-
-/// The error of a set-up that opened no connection of those that were to be held.
-pub(crate) fn unopened(set_up: &SetUp) -> Option<RunError> {
-    (set_up.asked > 0 && set_up.opened == 0 && set_up.open == 0).then(|| RunError::NoConnection {
-        set_up: Box::new(set_up.clone()),
-    })
 }
 
 /// How a window ended.
@@ -344,59 +367,6 @@ impl Watched {
             cpu,
             cpu_interval_ns: clock::now_ns() - since_ns,
         })
-    }
-}
-
-impl Prepared {
-    /// The plan as it is stored, with the amounts of the workers of this process. Where other
-    /// processes have the rest of the plan, the amounts of the whole plan are given, too.
-    pub(crate) fn stored_plan(&self) -> (Plan, Option<Amounts>) {
-        let plan = self.plan.without_secrets();
-        let is_part = self.worker_count() != plan.workers.count.get();
-        let part_of = is_part.then(|| plan.amounts());
-        (plan.part(self.workers.clone()).unwrap_or(plan), part_of)
-    }
-
-    /// Arrivals that the workers of this process have in `window` on average, in a load that starts
-    /// at `load_ns`. Absent without a schedule.
-    pub(crate) fn expected_arrivals(&self, load_ns: u64, window: Window) -> Option<f64> {
-        let schedule = self.plan.load.model.schedule()?;
-        let from_load = schedule.clone().after(self.plan.load.warmup_ns);
-        let (from_ns, to_ns) = (window.start_ns - load_ns, window.end_ns - load_ns);
-        let expected = from_load.expected(from_ns, to_ns);
-        let (own, all) = (self.worker_count(), self.plan.workers.count.get());
-        Some(expected * (f64::from(own) / f64::from(all)))
-    }
-
-    /// The seeds of what is drawn.
-    pub(crate) fn seeds(&self) -> Seeds {
-        let plan = &self.plan;
-        Seeds {
-            arrivals: plan.load.model.schedule().map(Schedule::seed),
-            think: (plan.traffic.think_time_ns > 0).then_some(plan.traffic.think_seed),
-            order: match plan.traffic.requests.order() {
-                RequestOrder::Turns | RequestOrder::ConnectionTurns => None,
-                RequestOrder::Random { seed } => Some(seed),
-            },
-            numbers: plan
-                .traffic
-                .requests
-                .draws_numbers()
-                .then_some(plan.traffic.think_seed),
-        }
-    }
-
-    /// What was negotiated.
-    pub(crate) fn describe_negotiated(&self) -> Negotiated {
-        let tls = self.negotiated.tls.as_ref();
-        Negotiated {
-            address: address_of(&self.peer),
-            protocol: self.negotiated.protocol,
-            note: self.negotiated.note.clone(),
-            depth: self.negotiated.depth,
-            tls: tls.map(|tls| tls.description.clone()),
-            request_bytes: self.requests.sizes().request as u64,
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use brunt_io::backend::ClientBackend;
-use brunt_io::cpu::{CpuUse, Cpus, bind_thread};
+use brunt_io::cpu::{CpuUse, bind_thread};
 use brunt_io::{clock, threads};
 use brunt_load::{GeneratorError, Load, RequestGenerator};
 use brunt_probe::memory;
@@ -23,7 +23,7 @@ use crate::observer::{Control, Phase, RunObserver, Snapshots};
 use crate::prepare::{PrepareError, Prepared};
 use crate::probes::Probes;
 use crate::protocol::{ClientProtocol, ForProtocol, MakeBackend, ON_EPOLL, ON_URING};
-use crate::run::{AtHand, Begun, START_MARGIN_NS, Watched, WindowEnd, unopened};
+use crate::run::{AtHand, Begun, START_MARGIN_NS, Watched, WindowEnd};
 use crate::task::{Finished, Preparation};
 use crate::worker::Worker;
 use crate::workload::Workload;
@@ -210,27 +210,30 @@ impl<'m> Session<'m> {
 
     fn measure(&mut self, load: &Load, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
         let prepared = self.prepared.of_round(load);
-        self.generators.check(&prepared.plan)?;
+        if prepared.plan.traffic.is_generated && self.generators.is_empty() {
+            return Err(RunError::NoGenerator);
+        }
         self.control.done_window_ns.set(u64::MAX);
         let workers = &mut self.workers;
         let round = &mut AtHand {
             prepared: Arc::clone(&prepared),
             control: &self.control,
             own_server: self.own_server,
-            cpus: Cpus::of_process(),
             generators: &mut self.generators,
             budgets: prepared.budgets(),
             snapshots: Snapshots::new(prepared.workers.clone()),
             observer,
         };
         let begun = workers.set_up(round)?;
-        if let Some(error) = unopened(&begun.set_up) {
-            return Err(error);
+        let set_up = &begun.set_up;
+        if set_up.asked > 0 && set_up.opened == 0 && set_up.open == 0 {
+            let set_up = Box::new(set_up.clone());
+            return Err(RunError::NoConnection { set_up });
         }
         let load_ns = workers.start_of_load(round)?;
         let window = prepared.window_from(load_ns);
         let (mut finished, watched) = workers.run(round, load_ns)?;
-        round.hand_over_log(window.start_ns, &mut finished);
+        round.hand_over(window.start_ns, &mut finished);
         let end = round.window_end(&mut finished, window);
         let end = workers.agreed_end(round, end, window)?;
         let evidence = workers.evidence(round);
@@ -369,7 +372,6 @@ impl Workers for Threads {
             let error = round.generators.error().cloned();
             return Err(error.map_or(RunError::Interrupted, RunError::Generator));
         }
-        round.show(Phase::Drain);
         Ok((finished.into_iter().flatten().collect(), watched))
     }
 

@@ -182,7 +182,6 @@ where
         if drained_ns.is_some_and(|at_ns| control.is_interrupted_by(at_ns)) {
             control.interrupt();
         }
-        round.show(Phase::Drain);
         Ok((all, Watched::default()))
     }
 

@@ -11,7 +11,7 @@ use brunt_record::{Backend as BackendName, Recorder, Transport, Window};
 
 use crate::backlog::{Budget, Budgets};
 use crate::generated::Generated;
-use crate::observer::{Control, Shown};
+use crate::observer::{Control, Shown, Snapshot};
 use crate::prepare::Prepared;
 use crate::protocol::NewWorker;
 
@@ -85,6 +85,8 @@ pub(crate) struct Finished {
     pub(crate) bound_cpu: Option<u32>,
     /// When the last request was answered or failed, 0 for none.
     pub(crate) last_done_ns: u64,
+    /// What it did not show yet of what it counted.
+    pub(crate) last_shown: Snapshot,
     /// What made the requests; absent where they were those of the plan.
     pub(crate) generated: Option<Box<Generated>>,
 }
@@ -179,7 +181,7 @@ const GATHER_NS_PER_REQUEST: u64 = 150;
 const GATHER_NS_MAX: u64 = 200_000;
 /// Bytes of a stream that are worth a wake-up: with one for each segment, a third of the CPU time
 /// of receiving would be spent on those.
-const STREAM_RECEIVE_BYTES_MIN: u32 = 128 * 1024;
+const STREAM_RECEIVE_BYTES_MIN: NonZeroU32 = NonZeroU32::new(128 * 1024).unwrap();
 
 impl Prepared {
     /// What the worker with this number is to do in a round.
@@ -194,6 +196,7 @@ impl Prepared {
         let connections = share(all, workers, worker);
         let possible = self.negotiated.protocol.depth.units_per_connection_max;
         let wanted = plan.requests_per_connection();
+        let requests = plan.requests_of(worker..worker + 1);
         Task {
             prepared: Arc::clone(self),
             worker,
@@ -203,9 +206,7 @@ impl Prepared {
             gather_ns: self.gather_ns(connections),
             timeout_ns: plan.limits.timeout_ns,
             budget,
-            part: plan
-                .requests_of(worker..worker + 1)
-                .filter(|_| plan.traffic.has_equal_parts),
+            part: requests.filter(|_| plan.traffic.has_equal_parts),
             control: Arc::clone(control),
         }
     }
@@ -239,23 +240,18 @@ impl Prepared {
     /// Requests of the window that a worker logs, at most; 0 for none.
     pub(crate) fn logged_requests_max(&self) -> u64 {
         let plan = &self.plan;
+        let most = plan.observation.logged_requests_max;
         match plan.load.stop.requests {
             // Nobody knows which worker sends how many.
-            Some(requests) => plan.observation.logged_requests_max.min(requests),
-            None => plan
-                .observation
-                .logged_requests_max
-                .div_ceil(plan.workers.count.get().into()),
+            Some(requests) => most.min(requests),
+            None => most.div_ceil(plan.workers.count.get().into()),
         }
     }
 
     /// Where the connection of a worker in a slot goes: to all servers alike, over all workers.
     pub(crate) fn peer_of(&self, worker: u32, slot: Slot) -> &Peer {
         let number = slot.0 as usize * self.plan.workers.count.get() as usize + worker as usize;
-        match number % (self.further_peers.len() + 1) {
-            0 => &self.peer,
-            other => &self.further_peers[other - 1],
-        }
+        &self.peers[number % self.peers.len()]
     }
 
     /// Options of the sockets: those of the plan, with what streams are paced at, and how much of
@@ -263,28 +259,25 @@ impl Prepared {
     pub(crate) fn sockets(&self) -> SocketOptions {
         let plan = &self.plan;
         let streams = plan.one_way();
+        let receives = streams.is_some_and(|streams| streams.receives);
         let paced =
             streams.and_then(|streams| streams.paced_bytes_per_s(plan.load.connections.get()));
         SocketOptions {
             paced_bytes_per_s: paced.or(plan.connection.sockets.paced_bytes_per_s),
-            receive_bytes_min: streams
-                .filter(|streams| streams.receives)
-                .and_then(|_| NonZeroU32::new(STREAM_RECEIVE_BYTES_MIN)),
+            receive_bytes_min: receives.then_some(STREAM_RECEIVE_BYTES_MIN),
             ..plan.connection.sockets.clone()
         }
     }
 
     /// What the workers of this process draw the requests of a run by count from.
-    pub(crate) fn budgets(&self) -> Option<Budgets> {
+    pub(crate) fn budgets(&self) -> Budgets {
         // Workers in simulation do not live at the same time.
         if self.plan.traffic.has_equal_parts || self.backend == BackendName::Sim {
             let of_worker = |worker| self.plan.requests_of(worker..worker + 1);
-            let of_workers = self.workers.clone().map(of_worker);
-            let of_workers: Option<Vec<u64>> = of_workers.collect();
-            return of_workers.map(|requests| Budgets::new(&requests, 1));
+            return Budgets::new(self.workers.clone().filter_map(of_worker), 1);
         }
         let requests = self.plan.requests_of(self.workers.clone());
-        requests.map(|requests| Budgets::new(&[requests], self.worker_count()))
+        Budgets::new(requests, self.worker_count())
     }
 
     fn gather_ns(&self, connections: u32) -> u64 {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use brunt_io::backend::{ClientBackend, Slot};
 use brunt_io::tcp_info::TcpInfo;
 use brunt_load::Streams as StreamOptions;
+use brunt_proto::holes::next_random;
 use brunt_record::{FailureKind, StreamAccount, StreamReading, StreamRecord, Window};
 
 use crate::protocol::PayloadPart;
@@ -83,14 +84,9 @@ const PAYLOAD_BYTES: usize = 256 * 1024;
 /// What each connection of a run that sends streams sends over and over: it is empty where brunt
 /// sends nothing.
 pub(crate) fn stream_payload(streams: StreamOptions) -> Arc<[u8]> {
-    // No device on the way is to find a pattern (Knuth's MMIX generator).
-    let mut state = 1_u64;
-    let bytes = std::iter::repeat_with(|| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 56) as u8
-    });
+    // No device on the way is to find a pattern.
+    let mut state = 1;
+    let bytes = std::iter::repeat_with(|| next_random(&mut state) as u8);
     let length = if streams.sends { PAYLOAD_BYTES } else { 0 };
     bytes.take(length).collect()
 }
@@ -198,10 +194,9 @@ impl Streams {
     /// Called once by each worker, before all else.
     pub(crate) fn start(&mut self, backend: &mut impl ClientBackend) {
         let bytes = &self.source;
-        self.chunk = (!bytes.is_empty()).then(|| PayloadPart {
-            payload: backend.add_payload(Arc::clone(bytes)),
-            start: 0,
-            end: bytes.len() as u32,
+        self.chunk = (!bytes.is_empty()).then(|| {
+            let payload = backend.add_payload(Arc::clone(bytes));
+            PayloadPart::of(payload, 0..bytes.len() as u32)
         });
         backend.keep_accounts();
     }

@@ -122,7 +122,7 @@ impl<'a> Gathered<'a> {
             if is_one {
                 NonZeroU32::MIN
             } else {
-                brunt_engine::default_workers(model, cpus)
+                model.default_workers(cpus)
             }
         };
         self.cpus.iter().map(own).collect()

@@ -15,7 +15,7 @@ use crate::transport::{Stream, Transport};
 
 /// The place of one connection in a backend, chosen by the caller, from 0, dense. A slot is free
 /// until `open` or `accept`, and free again after `close`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(pub u32);
 
 /// Where to connect to.

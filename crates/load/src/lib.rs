@@ -16,6 +16,7 @@ pub mod request_list;
 mod request_set;
 mod request_spec;
 mod request_table;
+mod request_text;
 mod secret;
 pub mod sessions;
 pub mod stored_bytes;
@@ -29,6 +30,7 @@ mod withheld;
 
 pub use amounts::{Amounts, Part, StageRates, share, share_u64};
 pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage};
+pub use brunt_proto::http1::{RawRequestsError, RequestTextError};
 pub use brunt_proto::http2::ClientSettings;
 pub use brunt_proto::messages::{Framing, Template};
 pub use generator::{
@@ -48,6 +50,7 @@ pub use request_set::{
 };
 pub use request_spec::{RequestRef, RequestSpec};
 pub use request_table::{RequestTable, RequestTableBuilder, TableFull};
+pub use request_text::{kind_of_text, raw_requests, verbatim_requests};
 pub use secret::{PlanFile, Secret};
 pub use streams::Streams;
 use target::HIDDEN_QUERY;

@@ -111,6 +111,16 @@ impl LoadModel {
         }
     }
 
+    /// How many workers there are on so many CPUs, where nobody says.
+    pub fn default_workers(&self, cpus: u32) -> NonZeroU32 {
+        let workers = match self.schedule() {
+            // To be on time, a planned arrival needs a CPU that is not busy with something else.
+            Some(_) => cpus.saturating_sub(1),
+            None => cpus,
+        };
+        NonZeroU32::new(workers).unwrap_or(NonZeroU32::MIN)
+    }
+
     /// Connections that set-up opens per second; absent: no limit, or they are planned.
     pub fn connect_per_s(&self) -> Option<f64> {
         match self {
@@ -648,10 +658,8 @@ impl Plan {
 
     /// How TLS is spoken; absent in clear text.
     pub fn tls(&self) -> Option<&TlsSpec> {
-        self.target
-            .scheme
-            .is_secure()
-            .then_some(&self.connection.tls)
+        let is_secure = self.target.scheme.is_secure();
+        is_secure.then_some(&self.connection.tls)
     }
 
     /// Requests after which a connection is replaced; absent: no limit.

@@ -96,8 +96,6 @@ pub struct RequestList<'a> {
     /// Lines may still belong to the last target, in the form of HTTP.
     is_open: bool,
     target: Option<Target>,
-    /// Scheme, host and port of the target.
-    origin: String,
     count: usize,
     /// The request that further lines may belong to.
     last: Option<ListedRequest>,
@@ -120,7 +118,6 @@ impl<'a> RequestList<'a> {
             lines: 0,
             form,
             is_open: false,
-            origin: base.map(origin_of).unwrap_or_default(),
             target: base.cloned(),
             count: 0,
             last: None,
@@ -238,13 +235,10 @@ impl<'a> RequestList<'a> {
                 self.is_open = false;
                 continue;
             }
-            let field = text.split_once(':').map(|(name, value)| {
-                let (name, value) = (name.trim(), value.trim());
-                (name.to_owned(), value.to_owned())
-            });
-            match field {
+            match text.split_once(':') {
                 Some((name, value)) if !name.is_empty() => {
-                    listed.request.headers.push((name, value));
+                    let field = (name.trim().to_owned(), value.trim().to_owned());
+                    listed.request.headers.push(field);
                 }
                 _ => return Err(NOT_HEADER.to_owned()),
             }
@@ -255,28 +249,19 @@ impl<'a> RequestList<'a> {
     /// The request whose URL is in the line that was read last.
     fn request(&mut self, method: &str, url: &str) -> Result<ListedRequest, String> {
         self.count += 1;
-        let whole;
-        let url = if url.starts_with('/') {
-            if self.target.is_none() {
-                return Err(NO_ORIGIN.to_owned());
-            }
-            whole = format!("{}{url}", self.origin);
-            &whole
-        } else {
-            url
+        let server = self.target.as_ref().map(origin_of);
+        let whole = match &server {
+            _ if !url.starts_with('/') => url.to_owned(),
+            Some(server) => format!("{server}{url}"),
+            None => return Err(NO_ORIGIN.to_owned()),
         };
-        let target = Target::parse_to_fill_in(url, None).map_err(|error| error.to_string())?;
-        let path = target.path.clone();
-        let origin = origin_of(&target);
-        if self.target.is_none() {
-            self.origin.clone_from(&origin);
-            self.target = Some(target);
-        }
-        if origin != self.origin {
+        let target = Target::parse_to_fill_in(&whole, None).map_err(|error| error.to_string())?;
+        let (path, origin) = (target.path.clone(), origin_of(&target));
+        self.target.get_or_insert(target);
+        if let Some(server) = server.filter(|server| *server != origin) {
             return Err(format!(
-                "{origin} is on another server than {}; a run loads one server: make a list for \
-                 each",
-                self.origin
+                "{origin} is on another server than {server}; a run loads one server: make a list \
+                 for each"
             ));
         }
         Ok(ListedRequest {

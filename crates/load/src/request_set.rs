@@ -249,11 +249,6 @@ impl RequestSet {
         &self.content
     }
 
-    /// Whether the names of a list have no queries, though its requests do.
-    pub(crate) fn hides_queries(&self) -> bool {
-        self.names.hides_queries
-    }
-
     /// The weight of each request, where they have any: how many turns of a round are its own.
     pub(crate) fn weights(&self) -> Vec<u32> {
         let Some(turns) = &self.turns else {
@@ -470,11 +465,8 @@ impl RequestSource {
                 ((u128::from(number) * u128::from(count)) >> 64) as u32
             }
         };
-        RequestId(
-            self.turns
-                .as_ref()
-                .map_or(turn, |turns| turns.request(turn)),
-        )
+        let turns = self.turns.as_ref();
+        RequestId(turns.map_or(turn, |turns| turns.0[turn as usize]))
     }
 }
 
@@ -596,12 +588,6 @@ impl Turns {
     pub(super) fn held_bytes(&self) -> usize {
         self.0.len() * (size_of::<u32>() + size_of::<(u64, u32)>())
     }
-
-    /// The request whose turn it is.
-    #[inline]
-    pub(super) fn request(&self, turn: u32) -> u32 {
-        self.0[turn as usize]
-    }
 }
 
 /// The greatest common divisor.
@@ -645,7 +631,7 @@ impl From<RequestSet> for StoredRequests {
         let mut stored = Self {
             order: set.order(),
             is_list: set.is_list() && set.count() == 1,
-            hides_queries: set.hides_queries(),
+            hides_queries: set.names.hides_queries,
             weights: set.weights(),
             requests: None,
             messages: None,

@@ -184,10 +184,8 @@ impl RequestTable {
 
     /// The name of a request, by its number.
     pub(super) fn name(&self, index: usize) -> &str {
-        let start = match index {
-            0 => 0,
-            _ => self.entries[index - 1].end,
-        };
+        let before = index.checked_sub(1);
+        let start = before.map_or(0, |before| self.entries[before].end);
         &self.names[start as usize..self.entries[index].end as usize]
     }
 

@@ -10,9 +10,7 @@ use url::Url;
 
 use brunt_proto::holes::{PlaceholderError, TextWithHoles, has_placeholder, placeholder_bytes};
 
-/// What is shown in place of a query that is redacted.
-const REDACTED: &str = "redacted";
-/// A query that is redacted, behind a path.
+/// What is shown in place of a query that is redacted, behind a path.
 pub(crate) const HIDDEN_QUERY: &str = "?redacted";
 
 /// What is shown of a target whose host nobody names, since a Unix socket leads to it.
@@ -338,8 +336,7 @@ pub fn redact_queries(text: &str) -> String {
             // A question mark that ends a sentence begins no query.
             Some((before, query)) if !query.is_empty() => {
                 shown.push_str(before);
-                shown.push('?');
-                shown.push_str(REDACTED);
+                shown.push_str(HIDDEN_QUERY);
             }
             _ => shown.push_str(url),
         }

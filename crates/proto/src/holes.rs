@@ -439,10 +439,13 @@ fn write_uuid(place: &mut [u8], [high, low]: [u64; 2]) {
     }
 }
 
-/// SplitMix64 (Steele, Lea and Flood).
+/// By how much the state of [`next_random`] grows with each number.
+pub const RANDOM_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The next number of a sequence: SplitMix64 (Steele, Lea and Flood).
 #[inline]
-pub(crate) fn next_random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+pub fn next_random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(RANDOM_STEP);
     let mut word = *state;
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

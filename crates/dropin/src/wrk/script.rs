@@ -3,8 +3,9 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use brunt_engine::{RequestTextError, verbatim_requests};
-use brunt_load::{HttpChoice, Interrupt, Plan, RequestGenerator, RequestSet};
+use brunt_load::{
+    HttpChoice, Interrupt, Plan, RequestGenerator, RequestSet, RequestTextError, verbatim_requests,
+};
 use brunt_record::{GENERATED_NAMES_MAX, Run};
 use brunt_script::{Flavour, Outcome, Script, ScriptError, ScriptOptions, ScriptTarget, Summary};
 

@@ -15,7 +15,7 @@ use brunt_proto::tls::{ClientSide, Version};
 use brunt_record::NegotiatedTls as DescribedTls;
 
 use super::{NegotiateError, Negotiated, NegotiatedTls, allowed_note, link_failed};
-use crate::protocol::{TlsClient, quic_transport};
+use crate::protocol::quic_transport;
 
 /// Most bytes of a datagram.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
@@ -63,20 +63,15 @@ pub(crate) fn negotiate(
             "{server} allows no requests in HTTP/3 (its initial_max_streams_bidi is 0); use --http1"
         )));
     }
+    let description = DescribedTls {
+        version: Version::Tls13.as_str().to_owned(),
+        cipher_suite: SUITE.to_owned(),
+        group: None,
+    };
     Ok(Negotiated {
         protocol,
         note: allowed_note(protocol, depth, asked),
-        tls: Some(NegotiatedTls {
-            client: TlsClient {
-                side,
-                alpn: protocol.alpn.map(str::as_bytes),
-            },
-            description: DescribedTls {
-                version: Version::Tls13.as_str().to_owned(),
-                cipher_suite: SUITE.to_owned(),
-                group: None,
-            },
-        }),
+        tls: Some(NegotiatedTls::new(side, protocol, description)),
         depth,
     })
 }

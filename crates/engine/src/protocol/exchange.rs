@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::iter::StepBy;
 use std::ops::RangeFrom;
 
-use brunt_load::{MessageSpec, Plan};
+use brunt_load::Plan;
 use brunt_proto::messages::{Template, Values};
 use brunt_record::{Answer, ReplyOutcome, RequestTiming};
 
@@ -45,12 +45,14 @@ pub(super) struct Exchanged {
 }
 
 impl MessageSet {
-    /// The messages of the plan, whose constant ones `check` takes. Each has `sent_bytes` when it
-    /// is sent, and `copies` in the payload if all of those have so many bytes.
+    /// The messages of the plan, whose constant ones `check` takes by their names, as it takes the
+    /// `first` one of each connection. Each has `sent_bytes` when it is sent, and `copies` in the
+    /// payload if all of those have so many bytes.
     pub(super) fn new(
         plan: &Plan,
+        first: Option<&Template>,
         exchanged: Exchanged,
-        check: impl Fn(&MessageSpec, &[u8]) -> Result<(), EncodeError>,
+        check: impl Fn(&str, &[u8]) -> Result<(), EncodeError>,
         sent_bytes: fn(usize) -> usize,
         copies: impl Fn(usize) -> u32,
     ) -> Result<Self, EncodeError> {
@@ -61,13 +63,16 @@ impl MessageSet {
         for spec in specs {
             let mut copies = None;
             if let Some(bytes) = spec.template.as_constant() {
-                check(spec, bytes)?;
+                check(&spec.name, bytes)?;
                 copies = Some(payload.add(sent_bytes(bytes.len()), count, 0)?);
             }
             messages.push(Message {
                 template: spec.template.clone(),
                 copies,
             });
+        }
+        if let Some(bytes) = first.and_then(Template::as_constant) {
+            check("of --first", bytes)?;
         }
         let is_filled = |message: &Message| message.copies.is_none();
         Ok(Self {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use brunt_io::backend::PayloadId;
 use brunt_io::transport::Stream;
-use brunt_load::{Plan, RequestId, RequestRef, RequestSet, Reuse};
-use brunt_proto::holes::{Hole, Numbers, TextWithHoles};
+use brunt_load::{Plan, RequestId, RequestRef, RequestSet, Reuse, kind_of_text};
+use brunt_proto::holes::{Hole, Numbers, PlaceholderError, TextWithHoles};
 use brunt_proto::http1::{self, KnownHead, Reply, ReplyParser, RequestError, RequestKind};
 use brunt_proto::{BodiesWanted, Body, Limits};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
 use super::exchange::InOrder;
-use super::filled::{Parts, RawRequestsError, kind_of};
+use super::filled::Parts;
 use super::payload::{Copies, Payload};
 use super::{
     Broken, ClientProtocol, ConnectionEnd, EncodeError, Next, Out, PayloadPart, ProtocolEvent,
@@ -95,7 +95,7 @@ impl Encoder {
 }
 
 /// The text of a request that comes as one.
-fn text_of(spec: RequestRef<'_>, text: &[u8]) -> Result<TextWithHoles, RawRequestsError> {
+fn text_of(spec: RequestRef<'_>, text: &[u8]) -> Result<TextWithHoles, PlaceholderError> {
     if !spec.has_placeholders {
         return Ok(TextWithHoles::fixed(text.to_vec()));
     }
@@ -125,7 +125,7 @@ impl Http1Requests {
             let [ordinary, closing] =
                 encoded.map_err(|reason| EncodeError::request(plan, index, reason))?;
             let kind = match spec.text {
-                Some(_) => kind_of(&ordinary.bytes).map_err(|reason| {
+                Some(_) => kind_of_text(&ordinary.bytes).map_err(|reason| {
                     let reason = format!("the text of the request: {reason}");
                     EncodeError::request(plan, index, reason)
                 })?,
@@ -179,11 +179,8 @@ impl Http1Requests {
         let are_apart = self.depth > 1 && self.payload.copies_bytes == 0;
         let requests = self.requests.iter();
         let copied = requests.filter(|request| are_apart || request.filled != FIXED);
-        let bytes = copied
-            .map(|request| request.copies.bytes)
-            .max()
-            .unwrap_or(0);
-        (bytes as usize).saturating_mul(self.depth as usize)
+        let bytes = copied.map(|request| request.copies.bytes).max();
+        (bytes.unwrap_or(0) as usize).saturating_mul(self.depth as usize)
     }
 
     /// Bytes that are held of them.
@@ -395,10 +392,8 @@ impl ClientProtocol for Http1 {
         }
         let discarded_bytes = connection.parser.pending_bytes();
         connection.parser.reset();
-        Some((
-            connection.requests.leave(self.requests.depth),
-            discarded_bytes,
-        ))
+        let place = connection.requests.leave(self.requests.depth);
+        Some((place, discarded_bytes))
     }
 
     fn want_bodies(&mut self, wanted: BodiesWanted) {

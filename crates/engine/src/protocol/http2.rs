@@ -123,9 +123,8 @@ impl ClientProtocol for Http2 {
 
     #[inline]
     fn request(&mut self, connection: &mut Http2Connection, next: Next, out: &mut Out) -> u32 {
-        connection
-            .client
-            .request(&self.requests.templates, next.request.0, &mut out.bytes)
+        let client = &mut connection.client;
+        client.request(&self.requests.templates, next.request.0, &mut out.bytes)
     }
 
     #[inline]
@@ -182,10 +181,8 @@ impl ClientProtocol for Http2 {
     /// A server that allows no request for as long as one may take is tried on another connection.
     #[inline]
     fn next_timeout_ns(&self, connection: &Http2Connection) -> u64 {
-        let in_flight = connection.client.in_flight();
-        connection
-            .patience
-            .shut_until_ns(in_flight, self.timeout_ns)
+        let Http2Connection { client, patience } = connection;
+        patience.shut_until_ns(client.in_flight(), self.timeout_ns)
     }
 
     /// Late streams are cancelled. Where nothing was heard for as long, nor since one of them was
@@ -206,10 +203,9 @@ impl ClientProtocol for Http2 {
 
     #[inline]
     fn resume(&mut self, connection: &mut Http2Connection, out: &mut Out) {
-        if connection.client.wants_resume() {
-            connection
-                .client
-                .resume(&self.requests.templates, &mut out.bytes);
+        let client = &mut connection.client;
+        if client.wants_resume() {
+            client.resume(&self.requests.templates, &mut out.bytes);
         }
     }
 

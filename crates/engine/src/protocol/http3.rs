@@ -108,8 +108,6 @@ pub(crate) struct Http3Connection {
     /// When the next timer of QUIC is due.
     deadline_ns: u64,
     patience: Patience,
-    /// Why it is over, found by a timer.
-    ended: Option<Ended>,
     counts: Counts,
     /// Its handshake was refused before.
     is_retried: bool,
@@ -137,10 +135,9 @@ impl Http3 {
         let mut seed = [0; 32];
         seed[..8].copy_from_slice(&self.opened.to_le_bytes());
         seed[8..12].copy_from_slice(&self.worker.to_le_bytes());
-        let Http3Requests {
-            transport, depth, ..
-        } = &*self.requests;
-        Client::open(transport, *depth, seed, now_ns).map(Box::new)
+        let requests = &*self.requests;
+        let client = Client::open(&requests.transport, requests.depth, seed, now_ns);
+        client.map(Box::new)
     }
 
     /// The server refused the handshake: another one begins on the same socket.
@@ -260,10 +257,7 @@ impl ClientProtocol for Http3 {
                 }
                 return Err(of_handshake(&ended).into());
             }
-            Err(ended) => match of_close(&ended) {
-                Some(kind) => Some(ProtocolEvent::Closed(kind)),
-                None => return Err(of_broken(&ended).into()),
-            },
+            Err(ended) => Some(ProtocolEvent::Closed(of_end(&ended)?)),
         };
         if event.is_none() {
             let is_shut = client.depth() == 0 && client.is_ready();
@@ -319,16 +313,13 @@ impl ClientProtocol for Http3 {
             connection.deadline_ns = due_ns(client.deadline_ns(), now_ns);
             // Timers bring about nothing but the end of a connection.
             if let Err(ended) = client.event(now_ns, &self.limits, &mut self.known) {
-                connection.ended = Some(ended);
+                let kind = if client.is_ready() {
+                    of_end(&ended).unwrap_or_else(|broken| broken)
+                } else {
+                    of_handshake(&ended)
+                };
+                return Some(TimedOut::Connection(kind));
             }
-        }
-        if let Some(ended) = &connection.ended {
-            let kind = if client.is_ready() {
-                of_close(ended).unwrap_or(FailureKind::QuicError)
-            } else {
-                of_handshake(ended)
-            };
-            return Some(TimedOut::Connection(kind));
         }
         let in_flight = client.in_flight();
         let patience = &mut connection.patience;
@@ -482,22 +473,19 @@ fn of_handshake(ended: &Ended) -> FailureKind {
 }
 
 /// The kind of the requests in flight on a connection that the server closed, or that idled for too
-/// long; absent where it broke a rule in place of that.
-fn of_close(ended: &Ended) -> Option<FailureKind> {
+/// long.
+///
+/// # Errors
+///
+/// Their kind where the server broke a rule.
+fn of_end(ended: &Ended) -> Result<FailureKind, FailureKind> {
     match ended {
-        Ended::Lost(Lost::Closed { code, .. }) => Some(of_transport(*code)),
-        Ended::Lost(Lost::ClosedAbove { code, .. }) => Some(of_application(ErrorCode::of(*code))),
-        Ended::Lost(Lost::Idle) => Some(FailureKind::QuicIdle),
-        Ended::Lost(Lost::Reset | Lost::Here) => Some(FailureKind::Reset),
-        Ended::Lost(Lost::Version | Lost::Broken { .. }) | Ended::Broken(_) => None,
-    }
-}
-
-/// The kind of the requests in flight on a connection whose server broke a rule.
-fn of_broken(ended: &Ended) -> FailureKind {
-    match ended {
-        Ended::Broken(_) => FailureKind::Http3Error,
-        Ended::Lost(_) => FailureKind::QuicError,
+        Ended::Lost(Lost::Closed { code, .. }) => Ok(of_transport(*code)),
+        Ended::Lost(Lost::ClosedAbove { code, .. }) => Ok(of_application(ErrorCode::of(*code))),
+        Ended::Lost(Lost::Idle) => Ok(FailureKind::QuicIdle),
+        Ended::Lost(Lost::Reset | Lost::Here) => Ok(FailureKind::Reset),
+        Ended::Lost(Lost::Version | Lost::Broken { .. }) => Err(FailureKind::QuicError),
+        Ended::Broken(_) => Err(FailureKind::Http3Error),
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use brunt_io::backend::PayloadId;
 use brunt_io::transport::Stream;
-use brunt_load::{MessageExchange, MessageSpec, OpeningMessage, Plan, Reuse};
-use brunt_proto::messages::{Framing, RespKind, Scanned, Scanner, Template};
+use brunt_load::{MessageExchange, OpeningMessage, Plan, Reuse};
+use brunt_proto::messages::{Framing, RespKind, Scanned, Scanner};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
 use super::exchange::{
@@ -18,18 +18,11 @@ use super::{
 };
 use crate::failure;
 
-fn empty(name: &str) -> EncodeError {
-    EncodeError::protocol(format!(
-        "the message {name} is empty; a message has at least one byte"
-    ))
-}
-
 /// The messages of a run, encoded once for all workers.
 #[derive(Debug)]
 pub(crate) struct EncodedMessages {
     set: MessageSet,
-    reply: Framing,
-    opening: Option<OpeningMessage>,
+    exchange: MessageExchange,
 }
 
 impl EncodedMessages {
@@ -46,9 +39,11 @@ impl EncodedMessages {
             seed: exchange.seed,
             clock_origin_unix_ns,
         };
-        let check = |spec: &MessageSpec, bytes: &[u8]| {
+        let check = |name: &str, bytes: &[u8]| {
             if bytes.is_empty() {
-                return Err(empty(&spec.name));
+                return Err(EncodeError::protocol(format!(
+                    "the message {name} is empty; a message has at least one byte"
+                )));
             }
             Ok(())
         };
@@ -58,32 +53,25 @@ impl EncodedMessages {
         } else {
             1
         };
-        let set = MessageSet::new(plan, exchanged, check, |bytes| bytes, |_| copies)?;
-        let reply = exchange.reply.clone();
+        let opening = exchange.opening.as_ref();
+        let first = opening.and_then(|opening| opening.message.given());
+        let set = MessageSet::new(plan, first, exchanged, check, |bytes| bytes, |_| copies)?;
         let is_single =
             plan.traffic.reuse == Reuse::Requests(std::num::NonZeroU64::MIN) && depth == 1;
-        if reply == Framing::UntilClose && !is_single {
+        if exchange.reply == Framing::UntilClose && !is_single {
             return Err(EncodeError::protocol(
                 "replies that end with their connection need one message per connection, and one \
                  at a time; use --no-keepalive, and leave out --depth",
             ));
         }
-        if let Some(OpeningMessage { message, reply }) = &exchange.opening {
-            let message = message.given().and_then(Template::as_constant);
-            if message.is_some_and(<[u8]>::is_empty) {
-                return Err(empty("of --first"));
-            }
-            if *reply == Framing::UntilClose {
-                return Err(EncodeError::protocol(
-                    "the reply to --first cannot end with its connection; give another \
-                     --first-reply",
-                ));
-            }
+        if opening.is_some_and(|opening| opening.reply == Framing::UntilClose) {
+            return Err(EncodeError::protocol(
+                "the reply to --first cannot end with its connection; give another --first-reply",
+            ));
         }
         Ok(Self {
             set,
-            reply,
-            opening: exchange.opening.clone(),
+            exchange: exchange.clone(),
         })
     }
 
@@ -198,7 +186,7 @@ impl ClientProtocol for Messages {
     }
 
     fn parts(&self) -> bool {
-        self.encoded.reply == Framing::None
+        self.encoded.exchange.reply == Framing::None
     }
 
     fn part(&mut self, _connection: &mut MessagesConnection, _out: &mut Out) -> Closing {
@@ -212,7 +200,7 @@ impl ClientProtocol for Messages {
     fn open(&mut self, connection: &mut MessagesConnection, out: &mut Out, now_ns: u64) -> bool {
         *connection = MessagesConnection::default();
         connection.in_flight.number = self.numbers.next().unwrap_or_default();
-        let Some(OpeningMessage { message, reply }) = &self.encoded.opening else {
+        let Some(OpeningMessage { message, reply }) = &self.encoded.exchange.opening else {
             return true;
         };
         let values = self.encoded.set.values(&connection.in_flight, now_ns);
@@ -271,11 +259,11 @@ impl ClientProtocol for Messages {
         _out: &mut Out,
     ) -> Result<Taken, Broken> {
         if connection.is_opening
-            && let Some(opening) = &self.encoded.opening
+            && let Some(opening) = &self.encoded.exchange.opening
         {
             return self.receive_opening(connection, opening, bytes);
         }
-        let reply = &self.encoded.reply;
+        let reply = &self.encoded.exchange.reply;
         let mut consumed = 0;
         while consumed < bytes.len() {
             let rest = &bytes[consumed..];
@@ -306,10 +294,8 @@ impl ClientProtocol for Messages {
             {
                 connection.first_byte_ns = received_ns;
             }
-            let mut scanner = connection.scanner;
             let sent = self.encoded.set.oldest_sent(&connection.in_flight, places);
-            let scanned = scanner.receive(reply, rest, sent);
-            connection.scanner = scanner;
+            let scanned = connection.scanner.receive(reply, rest, sent);
             let scanned = scanned.map_err(failure::of_scan)?;
             consumed += scanned.consumed;
             let Some(message_bytes) = scanned.message_bytes else {
@@ -334,7 +320,7 @@ impl ClientProtocol for Messages {
     }
 
     fn unread_bytes(&self, connection: &MessagesConnection) -> u64 {
-        match &self.encoded.reply {
+        match &self.encoded.exchange.reply {
             _ if connection.is_opening => 0,
             Framing::None => u64::MAX,
             reply => connection.scanner.unread_bytes(reply),
@@ -342,14 +328,14 @@ impl ClientProtocol for Messages {
     }
 
     fn discarded(&mut self, connection: &mut MessagesConnection, bytes: u64) {
-        match &self.encoded.reply {
+        match &self.encoded.exchange.reply {
             Framing::None => connection.aside.overhead_bytes += bytes,
             _ => connection.scanner.discarded(bytes),
         }
     }
 
     fn ended(&mut self, connection: &mut MessagesConnection) -> ConnectionEnd {
-        match connection.scanner.end(&self.encoded.reply) {
+        match connection.scanner.end(&self.encoded.exchange.reply) {
             Ok(Some(bytes)) => ConnectionEnd::Completes {
                 answer: answer(RespKind::Reply, bytes, connection.first_byte_ns),
                 place: self.encoded.set.leave(&mut connection.in_flight),
@@ -365,10 +351,8 @@ impl ClientProtocol for Messages {
         }
         let discarded_bytes = connection.scanner.pending_bytes();
         connection.scanner.reset();
-        Some((
-            self.encoded.set.leave(&mut connection.in_flight),
-            discarded_bytes,
-        ))
+        let place = self.encoded.set.leave(&mut connection.in_flight);
+        Some((place, discarded_bytes))
     }
 
     #[inline]
@@ -385,7 +369,8 @@ impl ClientProtocol for Messages {
     /// A message without a reply is done.
     #[inline]
     fn taken(&mut self, connection: &mut MessagesConnection, now_ns: u64) -> Option<(u32, Answer)> {
-        if self.encoded.reply != Framing::None || connection.in_flight.requests.count == 0 {
+        if self.encoded.exchange.reply != Framing::None || connection.in_flight.requests.count == 0
+        {
             return None;
         }
         let answer = answer(RespKind::Reply, 0, now_ns);
@@ -396,6 +381,6 @@ impl ClientProtocol for Messages {
         // What is echoed tells by itself what it answers.
         connection.is_put_off = is_put_off
             && connection.in_flight.requests.count == 1
-            && self.encoded.reply != Framing::Echo;
+            && self.encoded.exchange.reply != Framing::Echo;
     }
 }

@@ -28,7 +28,6 @@ use brunt_record::{Answer, ControlFrames, FailureKind, QuicCounts, RequestTiming
 pub(crate) use encoded::Unread;
 pub(crate) use encoded::{EncodedRequests, ForProtocol, MakeBackend};
 pub(crate) use exchange::answer;
-pub use filled::{RawRequestsError, raw_requests, verbatim_requests};
 pub(crate) use http3::transport as quic_transport;
 pub(crate) use out::{
     Backends, NewWorker, ON_EPOLL, ON_URING, Out, PayloadPart, TlsClient, WorkerTransport,

@@ -155,11 +155,7 @@ impl Out {
             self.bytes.extend_from_slice(text);
             return;
         };
-        let part = PayloadPart {
-            payload,
-            start: 0,
-            end: text.len() as u32,
-        };
+        let part = PayloadPart::of(payload, 0..text.len() as u32);
         self.append_shared(part, text);
     }
 

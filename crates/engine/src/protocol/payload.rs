@@ -120,7 +120,7 @@ impl Payload {
 impl PayloadPart {
     /// What lies at `range` of a payload.
     #[inline]
-    pub(super) fn of(payload: PayloadId, range: Range<u32>) -> Self {
+    pub(crate) fn of(payload: PayloadId, range: Range<u32>) -> Self {
         Self {
             payload,
             start: range.start,

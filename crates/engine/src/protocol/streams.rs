@@ -36,18 +36,9 @@ impl Patience {
         since_ns.map_or(u64::MAX, |since_ns| since_ns.saturating_add(timeout_ns))
     }
 
-    /// The place of the next request that is late. To be asked until there is none.
-    fn next_late(&mut self, places: &[RequestTiming], timeout_ns: u64, now_ns: u64) -> Option<u32> {
-        let is_long_ago = |at_ns: u64| at_ns.saturating_add(timeout_ns) <= now_ns;
-        let mut numbered = (0..).zip(places);
-        let (place, timing) = numbered.find(|(_, timing)| is_long_ago(timing.due_ns))?;
-        self.is_dead |= is_long_ago(self.heard_ns) && self.heard_ns < timing.sent_ns;
-        Some(place)
-    }
-
     /// What time brought about on a connection with `in_flight` requests: late ones are cancelled,
-    /// or tell how the connection fails. Where nothing was heard for as long as one of them waited,
-    /// nor since it was sent, the connection itself is dead.
+    /// one at each call, or tell how the connection fails. Where nothing was heard for as long as
+    /// one of them waited, nor since it was sent, the connection itself is dead.
     pub(super) fn timed_out(
         &mut self,
         places: &[RequestTiming],
@@ -56,7 +47,10 @@ impl Patience {
         in_flight: u32,
         cancel: impl FnOnce(u32) -> Result<u64, FailureKind>,
     ) -> Option<TimedOut> {
-        if let Some(place) = self.next_late(places, timeout_ns, now_ns) {
+        let is_long_ago = |at_ns: u64| at_ns.saturating_add(timeout_ns) <= now_ns;
+        let mut numbered = (0..).zip(places);
+        if let Some((place, timing)) = numbered.find(|(_, timing)| is_long_ago(timing.due_ns)) {
+            self.is_dead |= is_long_ago(self.heard_ns) && self.heard_ns < timing.sent_ns;
             return Some(match cancel(place) {
                 Ok(discarded_bytes) => TimedOut::Request {
                     place,

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use brunt_io::backend::PayloadId;
 use brunt_io::transport::Stream;
-use brunt_load::{MessageSpec, Plan, ReplyMatch, WebSocketExchange};
+use brunt_load::{Plan, ReplyMatch, WebSocketExchange};
 use brunt_proto::Limits;
+use brunt_proto::holes::next_random;
 use brunt_proto::messages::Template;
 use brunt_proto::websocket::{
     ClientEvent, CloseCode, Kind, MaskKey, Offer, OfferError, Opcode, Settings, WebSocketClient,
@@ -50,12 +51,6 @@ fn opening_of(exchange: &WebSocketExchange) -> Option<(&Template, u32)> {
     Some((opening.message.given()?, opening.replies))
 }
 
-fn not_utf8(name: &str) -> EncodeError {
-    EncodeError::protocol(format!(
-        "the message {name} is not UTF-8, as a text has to be; send it with --binary"
-    ))
-}
-
 /// The messages of a run, encoded once for all workers.
 #[derive(Debug)]
 pub(crate) struct EncodedWebSocket {
@@ -79,22 +74,17 @@ impl EncodedWebSocket {
             seed: exchange.seed,
             clock_origin_unix_ns,
         };
-        let check = |spec: &MessageSpec, bytes: &[u8]| {
+        let check = |name: &str, bytes: &[u8]| {
             if exchange.is_binary || std::str::from_utf8(bytes).is_ok() {
-                Ok(())
-            } else {
-                Err(not_utf8(&spec.name))
+                return Ok(());
             }
+            Err(EncodeError::protocol(format!(
+                "the message {name} is not UTF-8, as a text has to be; send it with --binary"
+            )))
         };
         let copies = |bytes: usize| (COPIES_BYTES_MAX / bytes.max(1)).clamp(1, COPIES) as u32;
-        let set = MessageSet::new(plan, exchanged, check, frame_bytes, copies)?;
-        let opening = opening_of(exchange).map(|(message, _)| message);
-        let constant_opening = opening.and_then(Template::as_constant);
-        if !exchange.is_binary
-            && constant_opening.is_some_and(|bytes| std::str::from_utf8(bytes).is_err())
-        {
-            return Err(not_utf8("of --first"));
-        }
+        let first = opening_of(exchange).map(|(message, _)| message);
+        let set = MessageSet::new(plan, first, exchanged, check, frame_bytes, copies)?;
         Ok(Self {
             offer,
             exchange: exchange.clone(),
@@ -171,15 +161,6 @@ fn frame_bytes(length: usize) -> usize {
 fn next_key(random: &mut u64) -> MaskKey {
     let [a, b, c, d, ..] = next_random(random).to_ne_bytes();
     [a, b, c, d]
-}
-
-/// The next number of a sequence (SplitMix64).
-fn next_random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 /// WebSocket (RFC 6455), as one worker speaks it.

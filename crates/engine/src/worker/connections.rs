@@ -333,19 +333,20 @@ impl<P: ClientProtocol> Connections<P> {
 
     /// Opens the connection at `at_ns`: a user who thinks goes on then, or an arrival needs it.
     pub(super) fn open_at(&mut self, slot: Slot, at_ns: u64, now_ns: u64) {
-        let retry_ns = at_ns.min(u64::MAX - 1);
-        let connection = &mut self[slot];
-        connection.state = State::Down { retry_ns };
-        connection.waiting_since_ns = now_ns;
+        self[slot].waiting_since_ns = now_ns;
+        self.stay_down_until(slot, at_ns.min(u64::MAX - 1));
+    }
+
+    /// The next attempt of the connection, which is down, is due at `retry_ns`.
+    fn stay_down_until(&mut self, slot: Slot, retry_ns: u64) {
+        self[slot].state = State::Down { retry_ns };
         self.arm(slot, retry_ns);
     }
 
     /// What the connection carried, which is gone, goes on at `at_ns` with another one.
     pub(super) fn resume_at(&mut self, slot: Slot, at_ns: u64) {
-        let retry_ns = at_ns.min(u64::MAX - 1);
-        self[slot].state = State::Down { retry_ns };
         self.resuming += 1;
-        self.arm(slot, at_ns);
+        self.stay_down_until(slot, at_ns.min(u64::MAX - 1));
     }
 
     /// The connection is to be opened when it is its turn.
@@ -367,12 +368,10 @@ impl<P: ClientProtocol> Connections<P> {
     pub(super) fn retry_rest(&mut self, now_ns: u64) {
         self.dialling.clear();
         for slot in (0..self.slots_used).map(Slot) {
-            if let State::Down { retry_ns } = &mut self[slot].state {
-                if *retry_ns == u64::MAX {
-                    *retry_ns = now_ns;
-                }
-                let at_ns = *retry_ns;
-                self.arm(slot, at_ns);
+            match self[slot].state {
+                State::Down { retry_ns: u64::MAX } => self.stay_down_until(slot, now_ns),
+                State::Down { retry_ns } => self.arm(slot, retry_ns),
+                _ => {}
             }
         }
     }
@@ -380,14 +379,11 @@ impl<P: ClientProtocol> Connections<P> {
     /// The server is back: what waits for its next attempt need not wait as long as it was to.
     pub(super) fn retry_soon(&mut self, now_ns: u64) {
         for slot in self.slots() {
-            let connection = &mut self[slot];
-            if let State::Down { retry_ns } = &mut connection.state
-                && *retry_ns < u64::MAX
+            if let State::Down { retry_ns } = self[slot].state
+                && retry_ns < u64::MAX
             {
-                *retry_ns = now_ns.min(*retry_ns);
-                connection.attempts = 0;
-                let at_ns = *retry_ns;
-                self.arm(slot, at_ns);
+                self[slot].attempts = 0;
+                self.stay_down_until(slot, now_ns.min(retry_ns));
             }
         }
     }
@@ -582,12 +578,11 @@ pub(super) struct Deadline {
 impl<P: ClientProtocol> Connections<P> {
     /// Gives each connection its part of so many requests; absent: they share them.
     pub(super) fn share_out(&mut self, requests: Option<u64>) {
-        let Some(requests) = requests else {
-            return;
-        };
         let all = self.len();
-        for (index, connection) in (0..).zip(&mut self.connections) {
-            connection.part_left = share_u64(requests, all, index);
+        if let Some(requests) = requests {
+            for (index, connection) in (0..).zip(&mut self.connections) {
+                connection.part_left = share_u64(requests, all, index);
+            }
         }
     }
 
@@ -736,25 +731,7 @@ impl<P: ClientProtocol> Connections<P> {
         connection.armed_ns = u64::MAX;
         Some(deadline.slot)
     }
-}
 
-impl<P: ClientProtocol> Index<Slot> for Connections<P> {
-    type Output = Connection<P>;
-
-    #[inline]
-    fn index(&self, slot: Slot) -> &Connection<P> {
-        &self.connections[slot.0 as usize]
-    }
-}
-
-impl<P: ClientProtocol> IndexMut<Slot> for Connections<P> {
-    #[inline]
-    fn index_mut(&mut self, slot: Slot) -> &mut Connection<P> {
-        &mut self.connections[slot.0 as usize]
-    }
-}
-
-impl<P: ClientProtocol> Connections<P> {
     /// Counts what came on the connection and belongs to no response.
     #[inline]
     pub(super) fn settle_overhead(&mut self, slot: Slot, now_ns: u64, protocol: &mut P) {
@@ -789,6 +766,22 @@ impl<P: ClientProtocol> Connections<P> {
             let lag_ns = sent_ns.saturating_sub(due_ns);
             self.accounting.recorder.lag(sent_ns, lag_ns);
         }
+    }
+}
+
+impl<P: ClientProtocol> Index<Slot> for Connections<P> {
+    type Output = Connection<P>;
+
+    #[inline]
+    fn index(&self, slot: Slot) -> &Connection<P> {
+        &self.connections[slot.0 as usize]
+    }
+}
+
+impl<P: ClientProtocol> IndexMut<Slot> for Connections<P> {
+    #[inline]
+    fn index_mut(&mut self, slot: Slot) -> &mut Connection<P> {
+        &mut self.connections[slot.0 as usize]
     }
 }
 

@@ -26,7 +26,7 @@ use brunt_record::{Backend, Recorder, SetUp};
 use crate::backlog::Quota;
 use crate::connection::State;
 use crate::observer::Shown;
-use crate::protocol::{ClientProtocol, Out, WorkerTransport};
+use crate::protocol::{ClientProtocol, WorkerTransport};
 use crate::task::{Finished, Mode, Preparation, Task, Timeline};
 use crate::workload::{Carried, Streams, Workload};
 use accounting::{Accounting, Sampling};
@@ -162,11 +162,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         protocol.want_bodies(source.wanted(sampling.wanted()));
         Self {
             connections,
-            output: Output {
-                slot: Slot(0),
-                out: Out::default(),
-                uncounted_bytes: 0,
-            },
+            output: Output::default(),
             repeats: Repeats::new(pacing.is_open_loop(), task.timeout_ns),
             pacing,
             source,
@@ -486,7 +482,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     fn finish(&mut self) -> Finished {
         let now_ns = self.backend.now_ns();
         let progress = self.progress();
-        self.shown.show(now_ns, progress);
+        let last_shown = self.shown.since(now_ns, progress);
         self.shown.due_ns = u64::MAX;
         let mut generated = self.source.generated.take();
         if let Some(generated) = &mut generated {
@@ -502,6 +498,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             cpu: CpuUse::default(),
             bound_cpu: None,
             last_done_ns: accounting.last_done_ns,
+            last_shown,
             generated,
         }
     }

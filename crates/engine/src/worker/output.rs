@@ -8,7 +8,7 @@ use crate::protocol::{ClientProtocol, Out, PayloadPart, WorkerTransport};
 use crate::workload::Workload;
 
 /// What was written and not yet handed over.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Output {
     /// On which connection.
     pub(super) slot: Slot,

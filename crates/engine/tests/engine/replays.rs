@@ -91,7 +91,7 @@ impl RequestGenerator for Noting {
         if text.is_empty() {
             return Ok(batch);
         }
-        let requests = brunt_engine::verbatim_requests(text).expect("requests");
+        let requests = brunt_load::verbatim_requests(text).expect("requests");
         let noted = &mut self.open[connection.0 as usize].1;
         noted.extend(requests.into_iter().map(|request| {
             let name = format!("{} {}", request.method, request.path);

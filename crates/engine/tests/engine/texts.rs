@@ -1,7 +1,6 @@
 //! Requests that are given as text: sent byte by byte, with replies framed as they ask for.
 
-use brunt_engine::verbatim_requests;
-use brunt_load::{Plan, RequestOrder, RequestSet};
+use brunt_load::{Plan, RequestOrder, RequestSet, verbatim_requests};
 use brunt_record::Run;
 
 use crate::common::{

@@ -1,6 +1,7 @@
 //! Random numbers of arrivals. The same seed gives the same numbers on every platform and in
 //! every version: integers, and floating-point steps that IEEE 754 defines to the bit.
 
+use brunt_proto::holes::{RANDOM_STEP, next_random};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::RngCore;
 
@@ -11,10 +12,7 @@ const PCG_STREAM: u128 = 0x0a02_bdbf_7bb3_c0a7_ac28_fa16_a64a_bf96;
 /// entered anywhere.
 #[inline]
 pub(crate) fn draw(seed: u64, index: u64) -> u64 {
-    let state = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    state ^ (state >> 31)
+    next_random(&mut seed.wrapping_add(index.wrapping_mul(RANDOM_STEP)))
 }
 
 /// Exponentially distributed steps, from a stream per seed and worker.

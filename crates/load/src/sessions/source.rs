@@ -83,10 +83,8 @@ impl LoggedSteps {
     fn step(&self, session: u64, step: u32) -> Option<SessionStep> {
         let all = &self.0;
         let session = (session % self.sessions()) as usize;
-        let begin = match session {
-            0 => 0,
-            _ => all.ends[session - 1],
-        };
+        let before = session.checked_sub(1);
+        let begin = before.map_or(0, |before| all.ends[before]);
         let place = begin.checked_add(step)?;
         (place < all.ends[session]).then(|| all.steps[place as usize])
     }

@@ -1,6 +1,7 @@
 //! HTTP/1.1 (RFC 9112): requests encoded once or given as text, replies framed and counted but not
 //! kept.
 
+mod filled_text;
 mod head;
 mod reply;
 mod request;
@@ -8,6 +9,7 @@ mod request_text;
 #[cfg(test)]
 mod tests;
 
+pub use filled_text::{RawRequestsError, check_filled_field, scan_filled_requests};
 pub(crate) use head::{Gathered, head_status};
 pub use head::{KnownHead, MAX_HEADER_FIELDS, ReplyError, head_fields};
 pub use reply::{ChunkedReader, Reply, ReplyParser, ReplyProgress};

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use brunt_load::Amounts;
 use brunt_load::protocol::Protocol;
+use brunt_load::{Amounts, Plan, RequestOrder, Schedule};
 use serde::{Deserialize, Serialize};
 
 use crate::{Backend, Evidence, MachineDescription, Once, Placement, WorkerRecord};
@@ -22,6 +22,23 @@ pub struct Seeds {
     /// Seed of random numbers that are filled into requests; absent without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<u64>,
+}
+
+impl Seeds {
+    /// The seeds of what is drawn for a plan.
+    pub fn of(plan: &Plan) -> Self {
+        let (traffic, schedule) = (&plan.traffic, plan.load.model.schedule());
+        let draws_numbers = traffic.requests.draws_numbers();
+        Self {
+            arrivals: schedule.map(Schedule::seed),
+            think: (traffic.think_time_ns > 0).then_some(traffic.think_seed),
+            order: match traffic.requests.order() {
+                RequestOrder::Turns | RequestOrder::ConnectionTurns => None,
+                RequestOrder::Random { seed } => Some(seed),
+            },
+            numbers: draws_numbers.then_some(traffic.think_seed),
+        }
+    }
 }
 
 /// What TLS was negotiated with the server, as seen on the connection made before the run.

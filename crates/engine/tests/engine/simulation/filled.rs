@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use brunt_engine::{Rounds, prepare_simulated, prepare_simulated_part, raw_requests};
-use brunt_load::{Part, Plan, RequestOrder, RequestSet, RequestSpec, Reuse};
+use brunt_engine::{Rounds, prepare_simulated, prepare_simulated_part};
+use brunt_load::{Part, Plan, RequestOrder, RequestSet, RequestSpec, Reuse, raw_requests};
 use brunt_record::{LoggedEnd, ReplyOutcome, Run};
 use brunt_server::Http2Options;
 use brunt_testkit::SimMachine;
