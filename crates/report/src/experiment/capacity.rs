@@ -183,9 +183,9 @@ fn answer(capacity: &Capacity) -> String {
 
 /// The run that shows the server below its capacity.
 fn next(capacity: &Capacity) -> Option<String> {
-    let held = capacity.result().met_per_s?;
-    let rate = half(held)?;
-    Some(format!("response times at half of the capacity: -r {rate}"))
+    let rate = half(capacity.result().met_per_s?)?;
+    let line = format!("brunt -r {rate} URL");
+    Some(format!("response times at half of the capacity: {line}"))
 }
 
 fn asked(capacity: &Capacity) -> Vec<String> {
@@ -347,7 +347,7 @@ pub(super) fn chart(capacity: &Capacity) -> Object {
 fn steps(capacity: &Capacity, page: &mut Page) {
     let (name, q) = quantile(capacity);
     let unit = per_s(capacity.load.as_ref());
-    let heads = ["rate", "window", unit, &name, "up to", "errors"];
+    let heads = ["rate", "window", unit, &name, "≤ (95 %)", "errors"];
     page.table_head(STEPS, "step", &heads, "");
     for step in &capacity.steps {
         let tone = match step.outcome {
