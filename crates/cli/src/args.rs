@@ -33,20 +33,20 @@ pub(crate) struct LoadArguments {
     #[arg(hide = true)]
     pub(crate) behind_url: Vec<String>,
 
-    /// Connections held at once, all workers together; with planned connections, most at once
-    /// [default: 64; 10k with planned connections]
+    /// Connections that are open at once, all workers together; where --connection-rate plans them,
+    /// the most at once [default: 64; where they are planned 10k]
     #[arg(short, long, value_name = "N", value_parser = whole_u32, help_heading = "Load")]
     pub(crate) connections: Option<NonZeroU32>,
     /// Number of worker threads; the scheduler places them [default: half of the usable CPUs for a
-    /// server on this machine, each bound to a CPU; else one per usable CPU, with planned arrivals
-    /// one fewer; at most one per connection]
+    /// server on this machine, each bound to a CPU; else one per usable CPU, one fewer with --rate,
+    /// --stages or planned connections; at most one per connection]
     #[arg(short, long, value_name = "N", value_parser = workers, help_heading = "Load")]
     pub(crate) threads: Option<NonZeroU32>,
     /// Length of the measure phase [default: 10s, or no limit with --requests]
     #[arg(short, long, value_name = "TIME", value_parser = positive_duration,
           help_heading = "Load")]
     pub(crate) duration: Option<u64>,
-    /// Number of requests to send in the measure phase; with --rate, of planned ones
+    /// End the measure phase after so many requests; with --rate, after so many planned ones
     #[arg(short = 'n', long, value_name = "N", value_parser = whole_u64, help_heading = "Load")]
     pub(crate) requests: Option<NonZeroU64>,
     /// Load before the measure phase, not counted in any rate [default: 1s, or none with
@@ -92,24 +92,25 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "LIST", value_parser = units::stages, help_heading = "Arrivals",
           allow_hyphen_values = true, conflicts_with_all = ["duration", "connection_rate"])]
     pub(crate) stages: Option<Stages>,
-    /// New connections per second. Each makes the requests of --requests-per-connection or
-    /// --no-keepalive, or a session of --sessions, and is closed. With none of these options:
-    /// how fast a closed loop opens its connections before the load
+    /// With --requests-per-connection, --no-keepalive or --sessions: an open loop of so many new
+    /// connections per second, each of which makes these requests and is closed. Without them: how
+    /// many connections per second a closed loop opens before its load begins
     #[arg(long, value_name = "RATE", value_parser = units::rate, help_heading = "Arrivals",
           allow_hyphen_values = true)]
     pub(crate) connection_rate: Option<f64>,
-    /// How arrivals are spread around their rate [default: constant]
+    /// How the planned instants of --rate, --stages and --connection-rate are spaced [default:
+    /// constant]
     #[arg(long, value_name = "PROCESS", help_heading = "Arrivals", value_parser = one_of(&[
               ("constant", "In even steps", ArrivalProcess::Constant),
               ("poisson", "As from many independent users", ArrivalProcess::Poisson),
-              ("uniform", "One at a random instant of each step", ArrivalProcess::Uniform)]))]
+              ("uniform", "One at a random instant of each even step", ArrivalProcess::Uniform)]))]
     pub(crate) arrivals: Option<ArrivalProcess>,
     /// Seed of all that is random: arrivals, think times, --order random and numbers that are
     /// filled in [default: a fresh one, named in the report]
     #[arg(long, value_name = "N", help_heading = "Arrivals")]
     pub(crate) seed: Option<u64>,
-    /// Most connections: where an arrival finds none free, further ones are opened up to this
-    /// number [default: --connections]
+    /// Most connections of an open loop: where a planned request finds none free, brunt opens one
+    /// more, up to this number [default: --connections]
     #[arg(long, value_name = "N", value_parser = whole_u32, help_heading = "Arrivals")]
     pub(crate) max_connections: Option<NonZeroU32>,
 
@@ -168,9 +169,9 @@ pub(crate) struct LoadArguments {
           conflicts_with_all = ["script", "sessions"])]
     pub(crate) seq_from: Option<NonZeroU64>,
     /// The request byte by byte, in HTTP/1.1 or 1.0: text with \r, \n, \xHH and the like, or @FILE,
-    /// @- (standard input) or @env:NAME as they are. It is sent as it is, followed by --body, but
-    /// for what is filled in, as in --body. The URL says where to. Repeatable: several requests,
-    /// also those of one text, are sent in turns
+    /// @- (standard input) or @env:NAME as they are. brunt changes nothing in it but what it fills
+    /// in as in --body, and sends --body behind it. The URL says where to. Repeatable: several
+    /// requests, also those of one text, are sent in turns
     #[arg(long, value_name = "TEXT", value_parser = Source::of, requires = "url",
           help_heading = "Request",
           conflicts_with_all = ["method", "headers", "user", "urls", "targets", "sessions",
@@ -197,12 +198,12 @@ pub(crate) struct LoadArguments {
         help_heading = "Connections"
     )]
     pub(crate) source_addresses: Vec<IpAddr>,
-    /// Limit of one connection attempt, with its TLS handshake and HTTP/2 settings
+    /// Longest time that one connection may take to open, with TLS handshake and HTTP/2 settings
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = positive_duration,
           help_heading = "Connections")]
     pub(crate) connect_timeout: u64,
-    /// Limit of one request to the end of its reply, from its send or, in an open loop, from its
-    /// planned instant
+    /// Longest time that one request may take to the end of its reply, from its send or, in an open
+    /// loop, from its planned instant
     #[arg(short = 'T', long, value_name = "TIME", default_value = "10s",
           value_parser = positive_duration, help_heading = "Connections")]
     pub(crate) timeout: u64,
@@ -219,7 +220,8 @@ pub(crate) struct LoadArguments {
                BackendChoice::Uring),
               ("epoll", "epoll", BackendChoice::Epoll)]))]
     pub(crate) backend: BackendChoice,
-    /// Connections on which the kernel notes when replies arrive
+    /// Connections on which the kernel notes when replies arrive, which tells brunt's own delay
+    /// from that of server and network
     #[arg(long, value_name = "WHICH", default_value = "sampled", help_heading = "Connections",
           value_parser = one_of(&[
               ("full", "All connections", Stamps::Full),
@@ -227,10 +229,10 @@ pub(crate) struct LoadArguments {
               ("off", "None: brunt's own share of the response times is not known",
                Stamps::Off)]))]
     pub(crate) stamps: Stamps,
-    /// Poll for the next instant instead of sleeping
+    /// Poll for the next planned instant instead of sleeping until then
     #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Connections",
           value_parser = one_of(&[
-              ("auto", "With planned arrivals, where CPUs are to spare", Spin::Auto),
+              ("auto", "In open loops, where CPUs are to spare", Spin::Auto),
               ("on", "Always: each worker uses a whole CPU", Spin::On),
               ("off", "Never", Spin::Off)]))]
     pub(crate) spin: Spin,
@@ -321,9 +323,9 @@ pub(crate) struct AnyLoadArguments {
 /// Options of a part.
 #[derive(Debug, Default, Args)]
 pub(crate) struct PartArguments {
-    /// Make part I of N of this load, as in 2/4, here: with its share of the workers and of what
-    /// they share. Each part is given the same options, in a process of its own, on any machine;
-    /// brunt merge makes one run of what they store
+    /// Make only part I of N of this load, as in 2/4: its share of workers, connections and rates.
+    /// Give each part the same options, in a process of its own, on any machine; brunt merge makes
+    /// one run of what they store
     #[arg(long, value_name = "I/N", value_parser = numbered_part, help_heading = "Load",
           requires_all = ["threads", "url"], conflicts_with = "requests")]
     pub(crate) part: Option<NumberedPart>,
@@ -435,8 +437,8 @@ pub(crate) struct FramingArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArguments {
-    /// Write the report to this file, and text to the terminal; - is standard output. May be given
-    /// again, each in the form that its name ends in
+    /// Write the report to this file, in the form that its name ends in, and text to the terminal;
+    /// - is standard output. Repeatable
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
     /// Form of the report [default: text, or with --output what the file's name ends in: .json,

@@ -423,15 +423,13 @@ pub(crate) struct ServeArguments {
     /// is waited for; 0: no limit
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::duration_ns)]
     pub(crate) idle_timeout: u64,
-    /// Bytes of input that may wait in memory, all connections together: half of them shared
-    /// evenly, half for those that have more, a 16th of what is left and 1 MiB at most each; one
-    /// that wants more is closed [default: an eighth of the memory that is available]
+    /// Bytes of input that may wait in memory, all connections together; a connection that wants
+    /// more than its share is closed [default: an eighth of the memory that is available]
     #[arg(long, value_name = "N", value_parser = whole_u64)]
     pub(crate) input_max: Option<NonZeroU64>,
     /// Bytes of output that may be in memory, all connections together, with what is known of
-    /// streams of HTTP/2 that are not answered yet. Shared as those of --input-max; a connection
-    /// for which little is left sends less at a time, and one that wants more is closed [default:
-    /// an eighth of the memory that is available]
+    /// streams of HTTP/2 that are not answered yet; a connection that wants more than its share is
+    /// closed [default: an eighth of the memory that is available]
     #[arg(long, value_name = "N", value_parser = whole_u64)]
     pub(crate) output_max: Option<NonZeroU64>,
     /// Print nothing but errors

@@ -153,8 +153,8 @@ fn judge_low_load(
     judged: &Judged<'_>,
     objectives: &[ObjectiveOutcome],
 ) -> (CapacityOutcome, String) {
-    if let Some(reason) = judged.withheld() {
-        return (CapacityOutcome::Invalid, reason);
+    if judged.withheld().is_some() {
+        return (CapacityOutcome::Invalid, judged.judgement.because.clone());
     }
     if objectives.iter().all(|outcome| outcome.is_met) {
         return (CapacityOutcome::Met, String::new());
@@ -177,8 +177,8 @@ fn judge(
     disturbed: Option<&str>,
 ) -> (CapacityOutcome, String) {
     let verdict = judged.judgement.verdict;
-    if let Some(reason) = judged.withheld() {
-        return (CapacityOutcome::Invalid, reason);
+    if judged.withheld().is_some() {
+        return (CapacityOutcome::Invalid, judged.judgement.because.clone());
     }
     let missed = objectives.iter().find(|outcome| !outcome.is_met);
     let unsent = unsent(judged);

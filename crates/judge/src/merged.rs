@@ -465,7 +465,7 @@ fn what_an_agent_broke_by_itself_is_named() {
     assert_eq!(finding(&run, "F5").0, Held);
     let south = run.agents[1].fleet.as_mut().expect("of a fleet");
     south.broken = vec!["L2".to_owned(), "I1".to_owned()];
-    is_broken(&run, "F5", "agent south broke L2, I1");
+    is_broken(&run, "F5", "south is INVALID by itself (L2, I1 broken)");
     assert!(!Judged::of(&run).is_valid());
 }
 
@@ -557,7 +557,7 @@ fn a_signal_is_that_of_the_agent_where_it_is_worst() {
     run.agents[1].workers[0].thread = Some(thread);
     assert_eq!(
         grade_of(&run, "worker_idle"),
-        (Grade::Healthy, "worker idle 90 %".to_owned())
+        (Grade::Healthy, "brunt idle 90 %".to_owned())
     );
     run.agents[1].workers[0].thread = Some(brunt_record::ThreadUse {
         cpu_user_ns: 1_999 * MS,
@@ -565,7 +565,7 @@ fn a_signal_is_that_of_the_agent_where_it_is_worst() {
     });
     let (grade, detail) = grade_of(&run, "worker_idle");
     assert_eq!(grade, Grade::Fail);
-    assert!(detail.starts_with("agent 2: worker idle"), "{detail}");
+    assert!(detail.starts_with("agent 2: brunt idle"), "{detail}");
     // What the server does is known as soon as one agent sees it.
     let (grade, _) = grade_of(&run, "accept_queue");
     assert_ne!(grade, Grade::Unknown);

@@ -13,7 +13,7 @@ use crate::{Grade, Judged, Quantile, ResponseQuantiles, SignalId, Verdict};
 /// Why a round in which brunt was the limit is no measurement.
 pub(crate) const CLIENT_LIMITED: &str = "brunt was the limit";
 /// Why a round in which others took CPU time is no measurement.
-pub(crate) const DISTURBED: &str = "other programs or CPU steal took CPU time that it needed";
+pub(crate) const DISTURBED: &str = "other programs or CPU steal took CPU time that was needed";
 /// The quantiles that are stored of each round, by their names.
 pub const ROUND_QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];

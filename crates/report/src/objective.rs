@@ -31,7 +31,7 @@ pub(crate) fn asked(objective: &Objective) -> String {
 /// What was measured, and the end of its interval that was compared.
 pub(crate) fn found(outcome: &ObjectiveOutcome) -> String {
     let (unit, value) = unit(&outcome.objective);
-    let side = if unit == PER_S { "from" } else { "up to" };
+    let side = if unit == PER_S { "at least" } else { "up to" };
     let mut words: Vec<String> = outcome.measured.map(value).into_iter().collect();
     if let Some(bound) = outcome.bound {
         words.push(format!("{side} {} with 95 % confidence", value(bound)));

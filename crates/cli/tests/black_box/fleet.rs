@@ -54,7 +54,7 @@ fn two_local_agents_are_one_run_and_their_counts_are_the_servers() {
     for (place, name) in names.into_iter().enumerate() {
         // Over loopback it is some hundred microseconds; a busy machine answers later.
         assert!(bound_ns(&run, place) < 100_000_000, "{run}");
-        outcome.assert_prints(&[name, "clock within"]);
+        outcome.assert_prints(&[name, "clock known to"]);
     }
     let again = brunt_with(&["report", &stored.path("run.json")]);
     assert_eq!(again.stdout, outcome.stdout);

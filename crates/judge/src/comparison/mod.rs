@@ -434,8 +434,8 @@ impl Comparison {
             self.change = None;
             self.claim = Claim::Nothing(match self.basis {
                 Basis::Pairs => format!(
-                    "brunt was the limit of one side in {bounds} of {} pairs, and that bound does \
-                     not decide",
+                    "brunt was the limit of one side in {bounds} of {} pairs, so its rate is only \
+                     a lower bound",
                     self.pairs - self.dropped.len()
                 ),
                 _ => {

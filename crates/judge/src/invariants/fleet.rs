@@ -86,7 +86,8 @@ pub(super) fn agents_hold(facts: &Facts<'_>) -> Checked {
     let mut problems = Problems::default();
     for agent in agents {
         problems.expect(agent.broken.is_empty(), || {
-            format!("agent {} broke {}", agent.name, agent.broken.join(", "))
+            let (name, broken) = (&agent.name, agent.broken.join(", "));
+            format!("agent {name} is INVALID by itself ({broken} broken)")
         });
     }
     let agents = plural(count, "agent");

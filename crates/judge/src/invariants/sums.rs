@@ -116,7 +116,8 @@ pub(super) fn add_up(id: &str, facts: &Facts<'_>) -> Result<String, CheckOutcome
         for worker in facts.workers() {
             let sums = row.read(|term| of_worker(term, facts, worker));
             problems.expect(row.holds(&sums), || {
-                format!("worker {}: {}", worker.worker, row.words(&sums))
+                let words = row.words(&sums);
+                format!("worker {}: {words} does not hold", worker.worker)
             });
         }
         let together = row.read(|term| {
@@ -127,7 +128,7 @@ pub(super) fn add_up(id: &str, facts: &Facts<'_>) -> Result<String, CheckOutcome
     }
     for row in rows_of(id, OF_ALL, facts) {
         let sums = row.read(|term| of_all(term, facts));
-        problems.expect(row.holds(&sums), || row.words(&sums));
+        problems.expect(row.holds(&sums), || row.words(&sums) + " does not hold");
         found.push((row, sums));
     }
     problems.none()?;

@@ -151,14 +151,11 @@ pub(super) fn common_window(facts: &Facts<'_>) -> Checked {
     let outside_ns = after_ns(earliest_start, 0).max(after_ns(common_end, latest_end));
     let lost_ns = (longest_ns - overlap_ns.min(longest_ns)).max(outside_ns);
     let shared = 1.0 - lost_ns as f64 / longest_ns.max(1) as f64;
+    let [together, window, longest] = [overlap_ns, facts.run.window_ns, longest_ns].map(time);
+    let share = percent(shared);
     let words = format!(
-        "the workers measured together for {} of a window of {} ({}), the longest for {}, and at \
-         most {} outside of it",
-        time(overlap_ns),
-        time(facts.run.window_ns),
-        percent(shared),
-        time(longest_ns),
-        time(outside_ns),
+        "the workers measured together for {together} of a window of {window} ({share}), the \
+         longest for {longest}"
     );
     problems.none()?;
     must(shared >= OVERLAP_BROKEN || lost_ns <= WAKE_UP_NS, &words)?;

@@ -56,7 +56,7 @@ fn longer(plan: &Plan, least_ns: u64, option: &str) -> String {
     if schedule.is_some_and(|schedule| !schedule.stages().is_empty()) {
         "longer --stages".to_owned()
     } else if plan.load.stop.requests.is_some() {
-        format!("more {} (-n)", plan.unit().many)
+        format!("-d {} in place of -n", length(least_ns))
     } else {
         let now_ns = plan.load.stop.duration_ns.unwrap_or(0);
         let longer_ns = now_ns.saturating_mul(2).max(least_ns);
@@ -78,8 +78,8 @@ fn of_other_connections(run: &Run) -> Option<String> {
         let now = u64::from(run.plan.load.connections.get());
         let more = now.saturating_mul(MORE);
         match now / MORE {
-            0 => format!("brunt sweep -c {now},{more}"),
-            half => format!("brunt sweep -c {half},{now},{more}"),
+            0 => format!("brunt sweep -c {now},{more} URL"),
+            half => format!("brunt sweep -c {half},{now},{more} URL"),
         }
     })
 }
@@ -100,7 +100,7 @@ pub(super) fn of_capacity(run: &Run) -> Option<String> {
     let p99_ns = run.latencies.response.quantile_ns(0.99)?;
     let length = length(round_ns(p99_ns.saturating_mul(2)));
     Some(format!(
-        "for its capacity: brunt find --objective 'p99 < {length}'"
+        "for its capacity: brunt find --objective 'p99 < {length}' URL"
     ))
 }
 
@@ -163,7 +163,7 @@ fn more_workers(facts: &RunFacts<'_>) -> String {
         let option = run.protocol().depth.option;
         format!("more workers, which need connections: -c {usable}, lower {option}")
     } else {
-        "load from more CPUs or more machines".to_owned()
+        "load from a machine with more CPUs, or several: brunt fleet --ssh HOSTS".to_owned()
     }
 }
 
@@ -283,8 +283,8 @@ pub(super) fn on(facts: &RunFacts<'_>, cause: NoSuccessCause) -> Vec<String> {
     }
     let one = format!("one {} alone is answered: {ONE_ALONE}", run.unit().one);
     let mut advice = vec![match cause {
-        Failure(FailureKind::TimedOut) => format!("see whether {one}; a longer limit: -T"),
-        Unanswered => format!("see whether {one}; a longer run: -d"),
+        Failure(FailureKind::TimedOut) => format!("see whether {one}; a longer limit: -T TIME"),
+        Unanswered => format!("see whether {one}; {}", of_doubt(Id::Samples, &run.plan)),
         _ => of_cause(run, cause).map_or_else(
             || format!("look into the server's log, and see whether {one}"),
             str::to_owned,
@@ -328,7 +328,7 @@ fn of_cause(run: &Run, cause: NoSuccessCause) -> Option<&'static str> {
             "the server finds fault with the request: --show-errors prints one reply"
         }
         Cause::Status(_) => "look into the server's log; --show-errors prints one reply",
-        Cause::NothingSent => "a longer run (-d), or a higher rate",
+        Cause::NothingSent => "a longer run: -d 10s; or a higher rate: -r",
         Cause::NothingMoved => {
             "see whether the server reads (--send) or sends without being asked (--receive)"
         }

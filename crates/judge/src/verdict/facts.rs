@@ -19,7 +19,7 @@ use crate::elasticity::Elasticity;
 use crate::facts::Facts;
 use crate::invariants::{Finding, InvariantStatus};
 use crate::units::short::{duration, percent};
-use crate::units::{count, plural};
+use crate::units::{self, count, plural};
 use crate::{
     Bandwidth, Clean, CleanFigures, Quantile, ROUND_QUANTILES, Steadiness, Summary, samples_needed,
 };
@@ -276,8 +276,8 @@ impl<'a> RunFacts<'a> {
         Some((share, steal_ns))
     }
 
-    /// The part of the window that the verdict is found on, where that is not all of it: `7.6 s of
-    /// 10 s without CPU steal`.
+    /// The part of the window that the verdict is found on, where that is not all of it: `7.60 s
+    /// of 10.0 s without CPU steal`.
     pub(super) fn clean_words(&self) -> Option<String> {
         self.clean.map(undisturbed_words)
     }
@@ -850,9 +850,9 @@ pub(crate) fn own_part_of(run: &Run, name: &'static str, q: f64) -> Option<Strin
 /// Most characters that are printed of a name or a reason from outside.
 const CHARS_MAX: usize = 160;
 
-/// The part of a window that was left undisturbed: `7.6 s of 10 s without CPU steal`.
+/// The part of a window that was left undisturbed: `7.60 s of 10.0 s without CPU steal`.
 pub(crate) fn undisturbed_words(clean: &CleanFigures) -> String {
-    let [clean, all] = [clean.clean_ns, clean.window_ns].map(|ns| duration(ns as f64));
+    let [clean, all] = [clean.clean_ns, clean.window_ns].map(units::duration);
     format!("{clean} of {all} without CPU steal")
 }
 
@@ -864,9 +864,9 @@ pub(super) fn truncated(words: &str) -> String {
 /// The name of the server, no longer than it may be.
 pub(super) fn name(name: &str) -> String {
     match truncated(name).as_str() {
-        "" => "server".to_owned(),
-        shown if shown.contains("server") => shown.to_owned(),
-        shown => format!("server {shown}"),
+        // Brunt's own server has brunt's name.
+        "" | "brunt" => "the server".to_owned(),
+        shown => shown.to_owned(),
     }
 }
 
@@ -895,9 +895,9 @@ mod tests {
 
     #[test]
     fn names_and_reasons_are_bounded() {
-        assert_eq!(name("nginx"), "server nginx");
-        assert_eq!(name("reference server"), "reference server");
-        assert_eq!(name(""), "server");
+        assert_eq!(name("nginx"), "nginx");
+        assert_eq!(name("brunt"), "the server");
+        assert_eq!(name(""), "the server");
         assert_eq!(truncated("at most 8 streams"), "at most 8 streams");
         let long = "é".repeat(999);
         assert_eq!(truncated(&long).chars().count(), CHARS_MAX);

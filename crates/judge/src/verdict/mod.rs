@@ -118,7 +118,7 @@ pub struct Signal {
     pub grade: Grade,
     /// Whom it accuses when it is not healthy.
     pub side: AccusedSide,
-    /// What was found, in words with figures: `workers idle 41 %`.
+    /// What was found, in words with figures: `brunt idle 41 %`.
     pub detail: String,
 }
 

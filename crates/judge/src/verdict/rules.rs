@@ -3,7 +3,7 @@
 //! The order is what keeps the one error out that must not happen: no rule that speaks of the
 //! server, of the rate or of the connections is reached while a signal of the client fails.
 
-use brunt_load::Work;
+use brunt_load::{LoadModel, Work};
 use brunt_record::{FailureKind, FailureScope};
 
 use crate::behaviour::failures::{lasts_to_end, length_ns, no_success_of, server_failure_of};
@@ -107,7 +107,8 @@ fn invalid(graded: &GradedSignals<'_>) -> Option<Decision> {
     let broken = &graded.facts.broken;
     let detail = &broken.first()?.detail;
     let names: Vec<&str> = broken.iter().map(|finding| finding.id).collect();
-    let because = format!("{} broken: {detail}", names.join(", "));
+    let names = names.join(", ");
+    let because = format!("do not trust the figures ({names} broken): {detail}");
     Some(graded.decision(because, [], [""; 0]))
 }
 
@@ -148,7 +149,7 @@ fn cause_words(facts: &RunFacts<'_>, found: &NoSuccess) -> String {
         NoSuccessCause::Failure(kind) => format!("{which} failed ({})", kind.label()),
         NoSuccessCause::Unanswered => {
             let window = duration(facts.run.window_ns as f64);
-            format!("{which} got no reply in a window of {window}")
+            format!("{which} got no reply in its {window}")
         }
         NoSuccessCause::NothingSent => "none was sent".to_owned(),
         NoSuccessCause::NothingMoved => {
@@ -160,7 +161,7 @@ fn cause_words(facts: &RunFacts<'_>, found: &NoSuccess) -> String {
 /// Nothing that each of them saw is of the load of all.
 fn not_one_load(graded: &GradedSignals<'_>) -> Option<Decision> {
     let because = graded.facts.run.not_one_load()?;
-    let advice = "start the runs at the same time, and merge those";
+    let advice = "start the runs at the same time, as brunt fleet does, and merge those";
     Some(graded.decision(because, [], [advice]))
 }
 
@@ -349,7 +350,14 @@ fn rate_met_late(graded: &GradedSignals<'_>) -> Option<Decision> {
 fn rate_met(graded: &GradedSignals<'_>) -> Option<Decision> {
     is_rate_met(graded).then(|| {
         let because = "the planned rate was met, the capacity not measured";
-        let higher = || "for the capacity: a higher rate".to_owned();
+        let higher = || {
+            let option = match graded.facts.run.plan.load.model {
+                LoadModel::Open { .. } => "-r or --stages",
+                LoadModel::Sessions { .. } => "--connection-rate",
+                LoadModel::Closed { .. } | LoadModel::Held { .. } => "--bandwidth",
+            };
+            format!("for the capacity: a higher {option}")
+        };
         let advice = advice::of_capacity(graded.facts.run).unwrap_or_else(higher);
         graded.decision_with_cpus(because, [Id::PlannedRate], [advice])
     })
@@ -536,7 +544,7 @@ fn refused(graded: &GradedSignals<'_>) -> Option<Decision> {
         "-r RATE"
     };
     let advice = format!("raise the server's limit, or stay below it: {lower}");
-    let because = format!("{}; the limit is its own", graded.detail(Id::Refusals));
+    let because = format!("{}, by a limit of its own", graded.detail(Id::Refusals));
     let is_limited = graded.fails(Id::Refusals);
     is_limited.then(|| graded.decision_with_cpus(because, [Id::Refusals], [advice]))
 }
@@ -674,14 +682,14 @@ fn undecided(graded: &GradedSignals<'_>) -> Option<Decision> {
     let client = if graded.client_has_time() {
         "brunt was not the limit"
     } else {
-        "it is not known whether brunt was the limit"
+        "whether brunt was the limit is not known"
     };
     let server = match graded.grade(Id::ServerCpu) {
         Grade::Unknown => "the server's CPU use is not known",
         Grade::Warn => "the server's CPU was nearly used up",
         Grade::Healthy | Grade::Fail => "the server had CPU to spare",
     };
-    let because = format!("what limited is not known: {client}, and {server}");
+    let because = format!("{client}, and {server}");
     let decisive = [Id::ServerCpu, Id::WorkerIdle, Id::OwnShare, Id::Backlog];
     Some(graded.decision(because, decisive, advice::to_decide(graded)))
 }

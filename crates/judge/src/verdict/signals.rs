@@ -471,11 +471,9 @@ const WAKING_UP: &str = "waking up, which does not limit throughput";
 fn worker_idle(facts: &RunFacts<'_>) -> SignalReading {
     let threads = known(facts.threads, "the workers' threads were not read")?;
     let idle = threads.idle_least;
-    let worker = match facts.agent.workers.len() {
-        1 => "worker idle ",
-        _ => "workers idle ≥",
-    };
-    let words = format!("{worker}{}", percent(idle));
+    let is_one = facts.agent.workers.len() == 1;
+    let least = if is_one { "" } else { "≥" };
+    let words = format!("brunt idle {least}{}", percent(idle));
     let unread = counted(threads.unread as u64, "worker was", "workers were");
     let unread = format!("{words}; {unread} not read");
     only_if(idle < IDLE_FAIL || threads.unread == 0, &unread)?;
@@ -502,7 +500,7 @@ fn own_share(facts: &RunFacts<'_>) -> SignalReading {
         // A few replies that lie while brunt does not run make most of the tail and none of the
         // throughput [tuned].
         reading.grade = reading.grade.max(Grade::Warn);
-        let words = format!(", and {} of those above p99", percent(tail));
+        let words = format!(", and {} of the slowest 1 %", percent(tail));
         reading.detail.push_str(&words);
     }
     Ok(reading
@@ -877,8 +875,8 @@ fn server_cpu(facts: &RunFacts<'_>) -> SignalReading {
     only_if(!facts.server_polls(), &polls)?;
     let used = server.cpus_used().unwrap_or(0.0);
     let words = match server.cpus {
-        Some(may_use) => format!("{name} {used:.2} of {}", cpus(may_use)),
-        None => format!("{name} {}", cpus(used)),
+        Some(may_use) => format!("{name} used {used:.2} of its {}", cpus(may_use)),
+        None => format!("{name} used {}", cpus(used)),
     };
     if facts.server_use().is_some_and(|share| share >= SERVER_FAIL) {
         // Where requests wait for each other, there is work for it.
@@ -894,7 +892,7 @@ fn server_cpu(facts: &RunFacts<'_>) -> SignalReading {
     let saturated = server.threads.map_or(0, |threads| threads.saturated);
     let threads = plural(saturated, "thread");
     Ok(match facts.server_saturation() {
-        Some(Saturation::Busy) => Reading::fail(format!("{words}, {threads} busy all the time")),
+        Some(Saturation::Busy) => Reading::fail(format!("{words}, {threads} always busy")),
         Some(Saturation::Starved) => Reading::warn(format!("{words}, {threads} waiting for a CPU")),
         None => {
             let unknown = format!("{words}, of how many is not known");
@@ -1029,7 +1027,7 @@ fn shared_host(facts: &RunFacts<'_>) -> SignalReading {
     let count = plural(common.len(), "CPU");
     // What it used elsewhere is its own.
     let here = taken.map_or(server_used, |taken| taken.min(server_used));
-    let words = format!("client {client_used:.2} and server {here:.2} of the same {count}");
+    let words = format!("brunt used {client_used:.2} and the server {here:.2} of the same {count}");
     // Unknown counts as long: it is not known that nobody waits.
     let waits = [
         facts.threads.and_then(|threads| threads.run_wait),
@@ -1212,7 +1210,7 @@ fn elasticity(facts: &RunFacts<'_>) -> SignalReading {
 fn steal(facts: &RunFacts<'_>) -> SignalReading {
     let unread = || missing(facts, "host.cpus", UNREAD_CPUS);
     let (share, steal_ns) = facts.steal().ok_or_else(unread)?;
-    let words = format!("steal {}", percent(share));
+    let words = format!("CPU steal {}", percent(share));
     if steal_ns < STEAL_LEAST_NS {
         return Ok(Reading::healthy(words));
     }

@@ -183,18 +183,14 @@ fn answer(capacity: &Capacity) -> String {
 
 /// The run that shows the server below its capacity.
 fn next(capacity: &Capacity) -> Option<String> {
-    let held = capacity.result().met_per_s?;
-    let rate = half(held)?;
-    Some(format!("response times at half of the capacity: -r {rate}"))
+    let rate = half(capacity.result().met_per_s?)?;
+    let line = format!("brunt -r {rate} URL");
+    Some(format!("response times at half of the capacity: {line}"))
 }
 
 fn asked(capacity: &Capacity) -> Vec<String> {
-    capacity
-        .plan
-        .objectives
-        .iter()
-        .map(objective::asked)
-        .collect()
+    let objectives = capacity.plan.objectives.iter();
+    objectives.map(objective::asked).collect()
 }
 
 fn stage(stage: CapacityStage) -> &'static str {
@@ -343,30 +339,36 @@ pub(super) fn chart(capacity: &Capacity) -> Object {
     Object::new().with("steps", steps)
 }
 
+/// How a step stands out; not at all where it went on as it was to.
+fn tone(step: &CapacityStep) -> Tone {
+    match step.outcome {
+        CapacityOutcome::Met => Tone::Plain,
+        CapacityOutcome::Undecided if step.stage.is_at_low_load() => Tone::Plain,
+        CapacityOutcome::Missed | CapacityOutcome::Undecided => Tone::Warning,
+        CapacityOutcome::ClientLimited | CapacityOutcome::Invalid => Tone::Bad,
+    }
+}
+
 /// The table of all steps.
 fn steps(capacity: &Capacity, page: &mut Page) {
     let (name, q) = quantile(capacity);
     let unit = per_s(capacity.load.as_ref());
-    let heads = ["rate", "window", unit, &name, "up to", "errors"];
+    let heads = ["rate", "window", unit, &name, "≤ (95 %)", "errors"];
     page.table_head(STEPS, "step", &heads, "");
     for step in &capacity.steps {
-        let tone = match step.outcome {
-            CapacityOutcome::Met => Tone::Plain,
-            CapacityOutcome::Undecided if step.stage.is_at_low_load() => Tone::Plain,
-            CapacityOutcome::Missed | CapacityOutcome::Undecided => Tone::Warning,
-            CapacityOutcome::ClientLimited | CapacityOutcome::Invalid => Tone::Bad,
-        };
         let word = step_outcome(step);
-        page.table_row(STEPS, stage(step.stage), &cells(step, q), word, tone);
+        page.table_row(STEPS, stage(step.stage), &cells(step, q), word, tone(step));
     }
 }
 
-/// Why steps did not meet the objectives: on a full page all of them, else the last.
+/// Why steps did not meet the objectives, or by what they did: on a full page all of them, else the
+/// last that stands out.
 fn reasons(capacity: &Capacity, page: &mut Page) {
     let (steps, unit) = (&capacity.steps, per_s(capacity.load.as_ref()));
     let reasons = (0..steps.len()).map(|place| (&steps[place], because(steps, place)));
     let mut reasons: Vec<_> = reasons.filter(|(_, words)| !words.is_empty()).collect();
     if !page.is_full() {
+        reasons.retain(|(step, _)| tone(step) != Tone::Plain);
         reasons.drain(..reasons.len().saturating_sub(1));
     }
     for (step, because) in reasons {

@@ -361,7 +361,7 @@ fn says(found: &Comparison, names: &[String]) -> String {
             let (changes, basis) = (changes(found.basis, change), basis(found));
             let visible = units::percent(*visible);
             format!(
-                "no difference shown between {first} and {second} ({changes}, {basis}); one below \
+                "no difference shown between {first} and {second} ({changes}, {basis}); less than \
                  {visible} would not show"
             )
         }
@@ -384,7 +384,7 @@ fn advice(compared: &ComparedRounds) -> Option<String> {
     let rate = half(slowest).unwrap_or_else(|| "RATE".to_owned());
     Some(format!(
         "brunt was the limit of all sides: compare response times at a rate that brunt keeps \
-         (-r {rate}), or give brunt more CPUs"
+         (-r {rate}), or give brunt more CPUs (-t)"
     ))
 }
 

@@ -129,7 +129,7 @@ fn findings(sweep: &Sweep, page: &mut Page) {
     let widths = widths.filter_map(|point| half_width(point.successes_per_s()?));
     if let Some(widest) = widths.reduce(f64::max) {
         let widest = units::percent(widest);
-        let words = format!("every median is known to ±{widest} or better (95 %)");
+        let words = format!("every median is known to ±{widest} or better (95 % CI)");
         found("precision", words);
     }
     if let Some(words) = shortfall {

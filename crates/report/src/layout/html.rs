@@ -113,7 +113,10 @@ impl KeyFigure {
         let starts = [" (", " ±"].map(|start| self.value.find(start));
         let end = starts.into_iter().flatten().min();
         let (value, more) = self.value.split_at(end.unwrap_or(self.value.len()));
-        let mut beside = vec![more.trim_matches([' ', '(', ')']), &self.beside];
+        let more = more.trim_start();
+        let in_brackets = more.strip_prefix('(');
+        let in_brackets = in_brackets.map(|words| words.trim_end_matches(')'));
+        let mut beside = vec![in_brackets.unwrap_or(more), &self.beside];
         beside.retain(|words| !words.is_empty());
         format!(
             "<div class=\"tile\"><span class=\"label\">{}</span><span class=\"value\">{}</span>\

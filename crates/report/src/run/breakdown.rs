@@ -192,7 +192,7 @@ fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool, is_full: bool) -> V
     let (agent, summary) = (&one[0], Summary::of(run, one));
     let name = match &agent.fleet {
         Some(fleet) => printable(&fleet.name).into_owned(),
-        None => agent.id.chars().take(ID_CHARS).collect(),
+        None => format!("id {:.ID_CHARS$}", agent.id),
     };
     let mut items = vec![
         name,
@@ -218,7 +218,7 @@ fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool, is_full: bool) -> V
         items.extend(cpus_busy(agent));
         let bounds = fleet.clock.iter();
         let bounds = bounds.map(|bound| bound.start_bound_ns.max(bound.end_bound_ns));
-        items.extend(bounds.map(|ns| format!("clock within {}", units::duration(ns))));
+        items.extend(bounds.map(|ns| format!("clock known to {}", units::duration(ns))));
     }
     if agent.interrupted {
         items.push("interrupted".to_owned());
@@ -231,7 +231,8 @@ fn of_fleet(fleet: &FleetAgent) -> Vec<String> {
     let p99 = fleet.response_p99_ns;
     let p99 = p99.map(|ns| format!("p99 {}", units::duration(ns)));
     let own = fleet.own_share;
-    let own = own.map(|share| format!("{} of it brunt's own", units::percent(share)));
+    let own =
+        own.map(|share| format!("brunt added {} of the response time", units::percent(share)));
     let verdict = printable(&fleet.verdict).into_owned();
     p99.into_iter().chain(own).chain([verdict]).collect()
 }
@@ -240,6 +241,6 @@ fn of_fleet(fleet: &FleetAgent) -> Vec<String> {
 fn cpus_busy(agent: &AgentRecord) -> Option<String> {
     let host = &agent.host;
     let used_ns = host.cpu_user_ns.saturating_add(host.cpu_system_ns);
-    let share = Figure::ratio(used_ns as f64, host.cpu_interval_ns as f64, "").known()?;
-    Some(format!("CPU {}", units::percent(share)))
+    let cpus = Figure::ratio(used_ns as f64, host.cpu_interval_ns as f64, "").known()?;
+    Some(units::cpus_used(cpus, None))
 }

@@ -92,6 +92,8 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
     table.ended("error replies", &latencies.response_error, since);
     if is_open && (is_full || service_differs(latencies)) {
         table.ended("service time", &latencies.service, "since sent");
+        let since = "latency counts from the planned instant, service time from the send";
+        table.count_since(&latencies.service, since);
     }
     if is_full || is_client_limited || warns(SignalId::OwnShare) || own_differs(run) {
         let every = run.plan.observation.stamps.every();
@@ -125,6 +127,8 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
     }
     if is_sessions {
         table.ended("first reply", &latencies.first_reply, "since due");
+        let since = "first reply counts from the planned instant, latency from the send";
+        table.count_since(&latencies.first_reply, since);
     }
     if is_full {
         table.too_few();
@@ -327,6 +331,13 @@ impl<'a> Table<'a> {
         if histogram.count() > 0 {
             let of = Durations::of(histogram, [None; 2], |q| Quantile::of(histogram, q));
             self.row(&format!("  {label}"), &of, note);
+        }
+    }
+
+    /// From when on the rows above count, in words, where the last of them is there.
+    fn count_since(&mut self, histogram: &Histogram, words: &str) {
+        if histogram.count() > 0 {
+            self.page.row("", &[words.to_owned()], Tone::Plain);
         }
     }
 

@@ -415,11 +415,6 @@ pub(super) fn phases(run: &Run, is_full: bool) -> Vec<String> {
         None => format!("{window} measured"),
     }];
     items.extend(is_full.then(|| format!("began {begun}")));
-    let asked_ns = run.plan.load.stop.duration_ns.unwrap_or(u64::MAX);
-    if run.window_ns > asked_ns {
-        let asked = units::duration(asked_ns);
-        items.push(format!("{asked} asked for, extended under steal"));
-    }
     let set_up_ns = length_ns(|edges| edges.setup_start, |edges| edges.warmup_start);
     let drain_ns = length_ns(|edges| edges.measure_end, |edges| edges.drain_end);
     for (name, length) in [

@@ -92,7 +92,7 @@ fn precision(interval: Result<RateInterval, NoInterval>, per_s: f64) -> String {
         format!(" (95 % CI {low} to {high})")
     } else {
         // Rounded up where it would look like none.
-        format!(" ±{}", units::percent((off / per_s).max(0.001)))
+        format!(" ±{} (95 % CI)", units::percent((off / per_s).max(0.001)))
     }
 }
 
@@ -247,7 +247,7 @@ pub(super) fn failures(judged: &Judged<'_>, page: &mut Page) {
         page.row("  outside", &outside, Tone::Bad);
     }
     if !others.is_empty() {
-        others.push("without a request, in the whole run".to_owned());
+        others.push("no request in flight, in the whole run".to_owned());
         // Where there are no requests, what failed had none.
         let has_units = run.work().has_units();
         let label = if has_units { "  others" } else { "failures" };
@@ -330,7 +330,7 @@ fn failure_times(times: &FailureTimes) -> String {
         (_, None) => format!("from {from} of the window on"),
     };
     let share = units::percent(times.share);
-    format!("{when}, where {share} of what ended failed or was an error reply")
+    format!("{when}; {share} of what ended then failed or was an error reply")
 }
 
 #[cfg(test)]
@@ -340,10 +340,10 @@ mod tests {
     #[test]
     fn a_rate_has_a_share_or_two_ends() {
         for (ends, per_s, words) in [
-            (Ok((99.2, 100.8)), 100.0, " ±0.8 %"),
-            (Ok((99.2, 104.0)), 100.0, " ±4.0 %"),
-            (Ok((100.0, 100.0)), 100.0, " ±0.1 %"),
-            (Ok((50.0, 150.0)), 100.0, " ±50 %"),
+            (Ok((99.2, 100.8)), 100.0, " ±0.8 % (95 % CI)"),
+            (Ok((99.2, 104.0)), 100.0, " ±4.0 % (95 % CI)"),
+            (Ok((100.0, 100.0)), 100.0, " ±0.1 % (95 % CI)"),
+            (Ok((50.0, 150.0)), 100.0, " ±50 % (95 % CI)"),
             (Ok((0.0, 30.0)), 10.0, " (95 % CI 0 to 30.0)"),
             (Ok((0.0, 0.0)), 0.0, ""),
             (Err(NoInterval::NoRate), 10.0, ""),

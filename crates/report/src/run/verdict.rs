@@ -4,7 +4,6 @@
 use brunt_judge::{Finding, Grade, InvariantStatus, Judged, Judgement, SignalId, Stretch, Verdict};
 use brunt_record::Unit;
 
-use crate::figures::ids;
 use crate::page::{Page, Tone};
 use crate::{objective, units};
 
@@ -115,26 +114,19 @@ fn stretch(unit: Unit, found: &Stretch) -> Vec<String> {
     vec![format!("{rate} {} over {length}", unit.per_s)]
 }
 
-/// The lines above all figures, where these are refused or nothing succeeded.
+/// The line above all figures, where these are refused or nothing succeeded.
 pub(super) fn refusal(judged: &Judged<'_>, page: &mut Page) {
-    let broken = ids(judged, InvariantStatus::Broken);
-    if !broken.is_empty() {
-        let broken = broken.join(", ");
-        let line = format!("INVALID: do not trust the figures below ({broken} broken: see checks)");
-        page.line(&line, Tone::Refusal);
-    }
-    if judged.judgement.verdict == Verdict::NoSuccess {
-        page.line(&sentence(&judged.judgement), Tone::Refusal);
+    let judgement = &judged.judgement;
+    if matches!(judgement.verdict, Verdict::NoSuccess | Verdict::Invalid) {
+        page.line(&sentence(judgement), Tone::Refusal);
     }
 }
 
 /// The headline of a run whose figures are refused; none where they are not.
 pub(super) fn withheld(label: &str, judged: &Judged<'_>, page: &mut Page) -> bool {
-    let is_valid = judged.is_valid();
-    if let Some(reason) = judged.withheld().filter(|_| !is_valid) {
-        page.row(label, &[format!("{reason}, see below")], Tone::Refusal);
-    }
-    !is_valid
+    let reason = judged.withheld().filter(|_| !judged.is_valid());
+    page.row(label, reason.as_slice(), Tone::Refusal);
+    reason.is_some()
 }
 
 /// The invariant that an overload flags.

@@ -223,6 +223,9 @@ fn comparison_client() -> ComparedRounds {
     compared
 }
 
+/// What the verdict says of a round in which brunt was the limit.
+const BRUNT_LIMITED: &str = "brunt was the limit; the server may do more";
+
 /// Two runs that were stored before, at this ratio of their rates.
 fn comparison_stored(ratio: f64, verdict: Verdict) -> ComparedRounds {
     let mut compared = comparison(ratio, vec![fall(Compared::SuccessesPerS, -0.02)]);
@@ -252,8 +255,12 @@ fn comparison_stored(ratio: f64, verdict: Verdict) -> ComparedRounds {
             )]),
         });
     }
+    let because = match verdict {
+        Verdict::ClientLimited => BRUNT_LIMITED,
+        _ => "the server was busy all the time; the figures describe it",
+    };
     compared.sides[1].rounds[0].verdict = verdict;
-    compared.sides[1].rounds[0].because = "the server used 1.98 of 2 CPUs".to_owned();
+    compared.sides[1].rounds[0].because = because.to_owned();
     compared
 }
 
@@ -299,10 +306,7 @@ fn capacity_that_ends(holds: f64, beyond: CapacityOutcome) -> Capacity {
         let p99_ns = if is_met { 4.0e6 } else { 70.0e6 };
         let outcome = if is_met { CapacityOutcome::Met } else { beyond };
         let (verdict, because) = match outcome {
-            CapacityOutcome::ClientLimited => (
-                Verdict::ClientLimited,
-                "worker 0 was busy for 99 % of the window",
-            ),
+            CapacityOutcome::ClientLimited => (Verdict::ClientLimited, BRUNT_LIMITED),
             _ => (Verdict::RateLimited, ""),
         };
         let mut record = record(rate_per_s.min(holds), p99_ns as u64 / 4, verdict);

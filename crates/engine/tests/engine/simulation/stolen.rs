@@ -162,7 +162,7 @@ fn the_verdict_is_found_on_the_rest_and_says_so() {
     for seed in seeds() {
         let judgement = run(&closed(), &settings(5, seed)).judge();
         assert_eq!(judgement.verdict, Verdict::ServerLimited, "{judgement:#?}");
-        let ending = "s of 10 s without CPU steal)";
+        let ending = "s of 10.0 s without CPU steal)";
         assert!(judgement.because.ends_with(ending), "{judgement:#?}");
         // A rate that was met was met.
         for percent in [5, 30] {

@@ -89,7 +89,7 @@ fn a_broken_invariant_comes_first() {
     let judgement = run.judge();
     assert_eq!(judgement.verdict, Verdict::Invalid);
     assert!(
-        judgement.because.starts_with("W6, A4 broken: "),
+        judgement.because.contains("figures (W6, A4 broken): "),
         "{}",
         judgement.because
     );
@@ -123,7 +123,7 @@ fn doubts_come_before_the_rest() {
             busy_for(run, 1_960);
             drifting(run);
         })
-        .says("worker_idle | the limit | machines"),
+        .says("worker_idle | the limit | brunt fleet"),
         // Too short.
         situation(Inconclusive, |run| run.window_ns = 300 * MS)
             .says("samples | too little | -d 10s"),
@@ -174,7 +174,7 @@ fn a_pair_is_a_pair() {
             saturated(run);
             busy_for(run, 1_960);
         })
-        .says("worker_idle | the client and the server | machines"),
+        .says("worker_idle | the client and the server | brunt fleet"),
         // Server at its end, and segments lost.
         situation(Inconclusive, |run| {
             saturated(run);
@@ -190,7 +190,7 @@ fn the_client_is_blamed_before_the_server() {
     verify([
         // Workers at their end.
         situation(ClientLimited, |run| busy_for(run, 1_960))
-            .says("worker_idle | brunt was the limit; the server may do more | more machines"),
+            .says("worker_idle | brunt was the limit; the server may do more | more CPUs"),
         // One of them, with CPUs to spare, against a server nobody watched.
         situation(ClientLimited, |run| {
             thread(run).cpu_system_ns = 1_780 * MS;
@@ -214,7 +214,7 @@ fn the_client_is_blamed_before_the_server() {
             busy_for(run, 1_700);
             thread(run).run_queue_wait_ns = Some(40 * MS);
         })
-        .says("worker_idle | the limit | machines"),
+        .says("worker_idle | the limit | brunt fleet"),
         // The same beside a server whose CPU is used up.
         situation(ServerLimited, |run| {
             saturated(run);
@@ -334,7 +334,7 @@ fn the_server_limits() {
             each(run, |worker| worker.thread = None);
             run.latencies.split = Split::default();
         })
-        .says("server_cpu | not known whether brunt was the limit | brunt sweep"),
+        .says("server_cpu | whether brunt was the limit is not known | brunt sweep"),
         // Threads that wait for CPUs which others use.
         situation(Inconclusive, |run| one_thread(run, 900))
             .says("server_cpu | nearly used up | brunt sweep"),
@@ -351,7 +351,7 @@ fn the_server_limits() {
             busy_for(run, 1_910);
             run.agents[0].evidence.server = None;
         })
-        .says("worker_idle | the limit | machines"),
+        .says("worker_idle | the limit | brunt fleet"),
     ]);
 }
 
@@ -527,7 +527,7 @@ fn pauses_that_were_planned() {
             thinking(run);
             busy_for(run, 1_960);
         })
-        .says("worker_idle | the limit | machines"),
+        .says("worker_idle | the limit | brunt fleet"),
     ]);
 }
 
@@ -559,7 +559,7 @@ fn one_request_at_a_time() {
         .says("connections_busy | 43 % | -c 2"),
         // A worker that is busy all the time.
         situation(Verdict::ClientLimited, |run| one(run, 1_960))
-            .says("worker_idle | the limit | machines"),
+            .says("worker_idle | the limit | brunt fleet"),
     ]);
 }
 
@@ -699,7 +699,7 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
             busy_for(run, 1_960);
             others(run, 8, 15_000);
         })
-        .says("worker_idle | brunt was the limit | machines"),
+        .says("worker_idle | brunt was the limit | brunt fleet"),
     ]);
 }
 
@@ -726,7 +726,7 @@ fn a_script_is_named_where_it_takes_the_time() {
         situation(Verdict::ClientLimited, |run| {
                 busy_for(run, 1_960);
                 in_script(run, 0.05);
-            }).says("worker_idle | brunt was the limit; the server may do more | more machines"),
+            }).says("worker_idle | brunt was the limit; the server may do more | more CPUs"),
     ]);
 }
 
@@ -874,7 +874,7 @@ fn accounts_name_the_side_that_holds_streams_up() {
         .on(sound_streams),
         // The bandwidth asked for is met.
         situation(RateLimited, |run| pace(run, 1_600_000_000))
-            .says("planned_rate | was met | a higher rate")
+            .says("planned_rate | was met | a higher --bandwidth")
             .on(sound_streams),
     ]);
 }

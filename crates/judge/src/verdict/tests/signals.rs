@@ -231,20 +231,22 @@ fn bulk(run: &mut Run, largest_us: u64) {
 #[test]
 fn the_server() {
     signal("server_cpu").verify([
-        bent(HEALTHY, "server nginx 0.40 of 2 CPUs", |_| ()),
-        bent(WARN, "1.70 of 2 CPUs", |run| server_busy_for(run, 3_400)),
-        bent(FAIL, "1.95 of 2 CPUs", |run| server_busy_for(run, 3_900)),
-        // One thread, of two CPUs.
-        bent(FAIL, "1 thread busy all the time", |run| {
-            one_thread(run, 1_960)
+        bent(HEALTHY, "nginx used 0.40 of its 2 CPUs", |_| ()),
+        bent(WARN, "1.70 of its 2 CPUs", |run| {
+            server_busy_for(run, 3_400)
         }),
+        bent(FAIL, "1.95 of its 2 CPUs", |run| {
+            server_busy_for(run, 3_900)
+        }),
+        // One thread, of two CPUs.
+        bent(FAIL, "1 thread always busy", |run| one_thread(run, 1_960)),
         // With a helper beside it.
-        bent(FAIL, "1 thread busy", |run| {
+        bent(FAIL, "1 thread always busy", |run| {
             one_thread(run, 2_160);
             server(run).threads.as_mut().expect("threads").active = 2;
         }),
         // With another that has time left.
-        bent(HEALTHY, "1.59 of 2 CPUs", |run| {
+        bent(HEALTHY, "1.59 of its 2 CPUs", |run| {
             one_thread(run, 3_190);
             server(run).threads.as_mut().expect("threads").active = 2;
         }),
@@ -254,12 +256,12 @@ fn the_server() {
             server(run).run_queue_wait_ns = Some(980 * MS);
         }),
         // A request at a time keeps a thread busy without more being there to do.
-        bent(HEALTHY, "0.98 of 2 CPUs", |run| {
+        bent(HEALTHY, "0.98 of its 2 CPUs", |run| {
             one_thread(run, 1_960);
             each(run, |worker| worker.in_flight_ns = 1_000 * MS);
         }),
         // Connections in their handshakes are more to do.
-        bent(FAIL, "1 thread busy all the time", |run| {
+        bent(FAIL, "1 thread always busy", |run| {
             one_thread(run, 1_960);
             run.latencies.tls = histogram(&[(100, 40 * MS)]);
             tally(run).connections_opened = 100;
@@ -361,7 +363,7 @@ fn the_same_cpus() {
     signal("shared_host").verify([
         bent(HEALTHY, "CPUs of their own", |_| ()),
         bent(HEALTHY, "of the same 2 CPUs", |run| same_cpus(run, 1_000)),
-        bent(FAIL, "client 0.70 and server 1.10", |run| {
+        bent(FAIL, "brunt used 0.70 and the server 1.10", |run| {
             same_cpus(run, 1_900)
         }),
         bent(FAIL, "of the same 2 CPUs", |run| {
@@ -384,7 +386,7 @@ fn the_same_cpus() {
             server_busy_for(run, 30);
             bound(run);
         }),
-        bent(FAIL, "client 0.70 and server 1.10", |run| {
+        bent(FAIL, "brunt used 0.70 and the server 1.10", |run| {
             same_cpus(run, 1_900);
             bound(run);
         }),
@@ -561,8 +563,8 @@ fn doubts() {
 #[test]
 fn the_workers() {
     signal("worker_idle").verify([
-        bent(HEALTHY, "workers idle ≥60 %", |_| ()),
-        bent(HEALTHY, "workers idle ≥30 %", |run| {
+        bent(HEALTHY, "brunt idle ≥60 %", |_| ()),
+        bent(HEALTHY, "brunt idle ≥30 %", |run| {
             thread(run).cpu_user_ns = 798 * MS
         }),
         bent(WARN, "idle ≥10 %", |run| busy_for(run, 1_798)),
@@ -610,7 +612,7 @@ fn the_time_that_brunt_takes() {
     signal("own_share").verify([
         bent(HEALTHY, "brunt added 0.4 % of the response time", |_| ()),
         bent(WARN, "brunt added 5.0 %", |run| own_of(run, 50)),
-        bent(WARN, "above p99: waking up", |run| own_of(run, 300)),
+        bent(WARN, "slowest 1 %: waking up", |run| own_of(run, 300)),
         bent(FAIL, "brunt added 30 % of the response time", |run| {
             own_of(run, 300);
             busy_for(run, 1_800);
