@@ -41,7 +41,7 @@ pub(crate) struct Ran {
 }
 
 /// What a build gives.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Built {
     pub(crate) binaries: Vec<TestBinary>,
     /// Warnings of the compiler and of clippy, in all targets.
@@ -70,10 +70,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<Built> {
         .spawn()
         .context("cannot start cargo")?;
     let stdout = child.stdout.take().context("cargo has no output")?;
-    let mut built = Built {
-        binaries: Vec::new(),
-        warnings: 0,
-    };
+    let mut built = Built::default();
     for message in Message::parse_stream(BufReader::new(stdout)) {
         match message.context("cannot read from cargo")? {
             Message::CompilerArtifact(artifact) => {
@@ -97,12 +94,9 @@ pub(crate) fn build(workspace: &Workspace) -> Result<Built> {
 impl TestBinary {
     /// What cargo built, where it is one.
     fn of(artifact: &Artifact) -> Result<Option<Self>> {
-        let Some(executable) = &artifact.executable else {
+        let (true, Some(executable)) = (artifact.profile.test, &artifact.executable) else {
             return Ok(None);
         };
-        if !artifact.profile.test {
-            return Ok(None);
-        }
         let directory = artifact.manifest_path.parent();
         let directory = directory.context("a manifest lies in no directory")?;
         let package = package_name(&artifact.package_id.repr);

@@ -32,15 +32,14 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         ),
     };
     for target in chosen {
-        let mut command = nightly_cargo();
-        command.current_dir(workspace.root()).args([
-            "fuzz",
-            "run",
-            "--fuzz-dir",
-            "fuzz/libfuzzer",
-            "target",
-        ]);
-        command.env("BRUNT_FUZZ_TARGET", target);
+        // `cargo +nightly` works only through rustup's own `cargo`, which is not the one that
+        // started this program.
+        let mut command = Command::new("rustup");
+        command
+            .current_dir(workspace.root())
+            .args(["run", "nightly", "cargo", "fuzz", "run"])
+            .args(["--fuzz-dir", "fuzz/libfuzzer", "target"])
+            .env("BRUNT_FUZZ_TARGET", target);
         // The first directory takes what libFuzzer finds; the committed inputs are only read.
         let found = format!("fuzz/libfuzzer/target/corpus/{target}");
         std::fs::create_dir_all(workspace.root().join(&found))
@@ -64,12 +63,4 @@ fn targets(workspace: &Workspace) -> Result<Vec<String>> {
     let mut names = names.collect::<Result<Vec<_>>>()?;
     names.sort();
     Ok(names)
-}
-
-/// Cargo of the nightly toolchain. `cargo +nightly` works only through rustup's own `cargo`, which
-/// is not the one that started this program.
-fn nightly_cargo() -> Command {
-    let mut command = Command::new("rustup");
-    command.args(["run", "nightly", "cargo"]);
-    command
 }

@@ -15,24 +15,8 @@ pub(crate) fn of(workspace: &Workspace) -> u64 {
     }
     let mut git = std::process::Command::new("git");
     git.current_dir(workspace.root())
-        .args(["rev-parse", "HEAD"]);
-    shell::output(&mut git).map_or(0, |commit| from_commit(&commit))
-}
-
-/// The first 32 bits of a commit's hash; 0 where `commit` is none.
-fn from_commit(commit: &str) -> u64 {
-    let digits = commit.get(..8);
-    digits.map_or(0, |digits| u64::from_str_radix(digits, 16).unwrap_or(0))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_seed_is_the_beginning_of_a_commit() {
-        assert_eq!(from_commit("0e8fcaa1c7\n"), 0x0e8f_caa1);
-        assert_eq!(from_commit("fatal: not a git repository"), 0);
-        assert_eq!(from_commit(""), 0);
-    }
+        .args(["rev-parse", "--short=8", "HEAD"]);
+    let commit = shell::output(&mut git).unwrap_or_default();
+    // 0 outside of a repository.
+    u64::from_str_radix(commit.trim(), 16).unwrap_or(0)
 }

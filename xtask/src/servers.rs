@@ -174,16 +174,14 @@ impl HeldBack {
             .create_new(true)
             .mode(0o755)
             .open(path);
-        if created
-            .as_ref()
-            .is_err_and(|error| error.kind() == ErrorKind::AlreadyExists)
-        {
-            return Ok(Self { policy: None });
-        }
-        let mut file = created.with_context(|| format!("cannot create {}", path.display()))?;
-        let held_back = Self {
-            policy: Some(path.into()),
+        let mut file = match created {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                return Ok(Self { policy: None });
+            }
+            created => created.with_context(|| format!("cannot create {}", path.display()))?,
         };
+        let policy = Some(path.into());
+        let held_back = Self { policy };
         // 101: the action is forbidden. 0: it is allowed.
         writeln!(file, "#!/bin/sh\n[ -z \"${{{INSTALLING}}}\" ] || exit 101")
             .with_context(|| format!("cannot write {}", path.display()))?;

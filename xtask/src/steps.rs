@@ -8,19 +8,11 @@ use crate::workspace::Workspace;
 
 /// Refuses code that `cargo fmt` would change, in the workspace and in the libFuzzer package.
 pub(crate) fn fmt(workspace: &Workspace) -> Result<()> {
-    shell::run(
-        shell::cargo()
-            .current_dir(workspace.root())
-            .args(["fmt", "--all", "--check"]),
-    )?;
-    let libfuzzer = workspace.libfuzzer_manifest();
-    if libfuzzer.exists() {
-        shell::run(
-            shell::cargo()
-                .current_dir(workspace.root())
-                .args(["fmt", "--check", "--manifest-path"])
-                .arg(libfuzzer),
-        )?;
+    // The second one is a workspace of its own, because it needs the nightly compiler.
+    for packages in ["--all", "--manifest-path=fuzz/libfuzzer/Cargo.toml"] {
+        let mut command = shell::cargo();
+        command.current_dir(workspace.root());
+        shell::run(command.args(["fmt", "--check", packages]))?;
     }
     Ok(())
 }

@@ -26,10 +26,8 @@ impl Tally {
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let (_verdict, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
         let mut tally = Self::default();
-        for part in counts.split("; ") {
-            let Some((count, word)) = part.split_once(' ') else {
-                continue;
-            };
+        let counts = counts.split("; ");
+        for (count, word) in counts.filter_map(|part| part.split_once(' ')) {
             let place = match word {
                 "passed" => &mut tally.passed,
                 "failed" => &mut tally.failed,
@@ -39,12 +37,6 @@ impl Tally {
             *place = count.parse().ok()?;
         }
         Some(tally)
-    }
-
-    /// Counts that a failed test passed when it was run again.
-    pub(crate) fn passed_again(&mut self) {
-        self.failed = self.failed.saturating_sub(1);
-        self.passed += 1;
     }
 
     /// The last line of the step's output.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail, ensure};
 
 use crate::binaries::{self, TEST_THREADS, TestBinary};
 use crate::shell::Priority;
@@ -26,9 +26,7 @@ enum InRealTime {
 /// Binaries with tests that run in real time: against sockets, kernels and processes.
 ///
 /// They mostly wait: more of them run at once than there are CPUs, and everything else runs on the
-/// CPUs that they leave. What fails is run again alone, with nothing beside it: where it passes
-/// then, the machine was busy. Tests that are not listed fail for one reason only, and are not
-/// excused.
+/// CPUs that they leave.
 const REAL_TIME: &[(&str, InRealTime)] = &[
     ("brunt --test black_box", InRealTime::All),
     (
@@ -44,9 +42,6 @@ const REAL_TIME: &[(&str, InRealTime)] = &[
 ];
 /// How many of the tests in real time run at once, per CPU.
 const REAL_TIME_THREADS_PER_CPU: usize = 2;
-/// Most failed tests that are run again. Where more fail, the change is at fault, and not a busy
-/// machine.
-const RUN_AGAIN_MAX: usize = 6;
 
 /// Tests of one binary that are run together.
 #[derive(Debug, PartialEq, Eq)]
@@ -54,7 +49,6 @@ struct Job {
     binary: TestBinary,
     /// Arguments of the test harness.
     filters: Vec<String>,
-    is_real_time: bool,
 }
 
 impl Job {
@@ -78,10 +72,9 @@ fn jobs(binaries: &[TestBinary]) -> Result<(Vec<Job>, Vec<Job>)> {
     }
     let (mut real_time, mut others) = (Vec::new(), Vec::new());
     for binary in binaries {
-        let job = |filters, is_real_time| Job {
+        let job = |filters| Job {
             binary: binary.clone(),
             filters,
-            is_real_time,
         };
         let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let skipped = |names: &[&str]| {
@@ -95,18 +88,10 @@ fn jobs(binaries: &[TestBinary]) -> Result<(Vec<Job>, Vec<Job>)> {
             Some(InRealTime::AllBut(names)) => (Some(skipped(names)), Some(named(names))),
             Some(InRealTime::Only(names)) => (Some(named(names)), Some(skipped(names))),
         };
-        real_time.extend(filters.map(|filters| job(filters, true)));
-        others.extend(rest.map(|filters| job(filters, false)));
+        real_time.extend(filters.map(job));
+        others.extend(rest.map(job));
     }
     Ok((real_time, others))
-}
-
-/// A test that failed.
-#[derive(Debug)]
-struct Failed {
-    binary: TestBinary,
-    name: String,
-    is_real_time: bool,
 }
 
 /// What was run, and how it ended.
@@ -114,7 +99,6 @@ struct Failed {
 struct Results {
     tally: Tally,
     failures: Vec<String>,
-    failed: Vec<Failed>,
     steps: Vec<Timed>,
     binaries: Vec<Timed>,
     tests: Vec<Timed>,
@@ -162,13 +146,9 @@ impl Steps {
                     println!("\n{}\n{}", job.label(), ran.output);
                     results.tally.add(ran.tally);
                     results.tests.extend(ran.times.tests);
-                    results
-                        .failed
-                        .extend(ran.failed.into_iter().map(|name| Failed {
-                            binary: job.binary.clone(),
-                            name,
-                            is_real_time: job.is_real_time,
-                        }));
+                    let failed = ran.failed.iter();
+                    let failed = failed.map(|name| format!("{} {name}", job.binary.name));
+                    results.failures.extend(failed);
                 }
                 Err(error) => results.fail(format!("{error:#}")),
             }
@@ -185,78 +165,27 @@ impl Results {
         self.tally.failed += 1;
         self.failures.push(failure);
     }
-
-    /// Runs what failed again, one test after the other, with nothing beside it, and says which
-    /// passed. Of those only tests in real time are excused.
-    fn run_failed_again(&mut self, seed: u64) -> Vec<String> {
-        let mut flaky = Vec::new();
-        let again = self.failed.len() <= RUN_AGAIN_MAX;
-        for failed in std::mem::take(&mut self.failed) {
-            let Failed {
-                binary,
-                name,
-                is_real_time,
-            } = &failed;
-            let label = format!("{} {name}", binary.name);
-            let filters = ["--exact".to_owned(), name.clone()];
-            let passes = again
-                && binary
-                    .run(&filters, 1, Priority::Normal, seed)
-                    .is_ok_and(|ran| ran.tally == Tally::ONE);
-            if passes {
-                flaky.push(flaky_line(&label, *is_real_time));
-            }
-            if passes && *is_real_time {
-                self.tally.passed_again();
-            } else {
-                self.failures.push(label);
-            }
-        }
-        flaky
-    }
 }
 
-/// Runs the tests in real time, and beside them, on the CPUs that they leave, everything else.
-/// Returns a line about each test that failed and then passed.
-fn check(workspace: &Workspace, steps: &Steps, binaries: &[TestBinary], seed: u64) -> Vec<String> {
+/// Runs the tests `real_time`, and beside them, on the CPUs that they leave, everything else.
+fn check(workspace: &Workspace, steps: &Steps, real_time: &[Job], others: &[Job], seed: u64) {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let threads = std::env::var(TEST_THREADS).ok();
     let threads = threads.and_then(|typed| typed.parse().ok());
     let real_time_threads = threads.unwrap_or(REAL_TIME_THREADS_PER_CPU * cpus);
     let threads = threads.unwrap_or(cpus);
-    let (real_time, others) = match jobs(binaries) {
-        Ok(jobs) => jobs,
-        // Where they are not built, that is said already.
-        Err(_) if binaries.is_empty() => Default::default(),
-        Err(error) => {
-            steps.one("tests", || Err(error));
-            Default::default()
-        }
-    };
     thread::scope(|scope| {
         scope.spawn(|| {
             steps.run("doc tests", || steps::doc_tests(workspace, Priority::Idle));
         });
-        scope.spawn(|| steps.tests("other tests", &others, threads, Priority::Idle, seed));
+        scope.spawn(|| steps.tests("other tests", others, threads, Priority::Idle, seed));
         let (threads, priority) = (real_time_threads, Priority::Normal);
-        steps.tests("tests in real time", &real_time, threads, priority, seed);
+        steps.tests("tests in real time", real_time, threads, priority, seed);
     });
-    steps.results().run_failed_again(seed)
-}
-
-/// What is said of a test that failed beside others and passed alone.
-fn flaky_line(label: &str, is_real_time: bool) -> String {
-    let why = if is_real_time {
-        "failed beside others, passed alone"
-    } else {
-        "failed beside others, passed alone, and is no test in real time: it counts as failed"
-    };
-    format!("flaky: {label} ({why})")
 }
 
 /// Runs every step even when one fails, so that one run shows everything that is wrong.
 pub(crate) fn run(workspace: &Workspace) -> ExitCode {
-    let mut binaries = Vec::new();
     let steps = Steps::default();
     // They are downloaded while the compiler works.
     let servers = thread::spawn(|| {
@@ -266,25 +195,27 @@ pub(crate) fn run(workspace: &Workspace) -> ExitCode {
     });
     steps.one("fmt", || steps::fmt(workspace));
     steps.one("tidy", || tidy::run(workspace));
-    let mut warnings = Ok(());
+    let (mut real_time, mut others) = (Vec::new(), Vec::new());
+    let mut warnings = 0;
     steps.one("build of the tests", || {
         let built = binaries::build(workspace)?;
-        binaries = built.binaries;
-        if built.warnings > 0 {
-            warnings = Err(anyhow!(
-                "warnings of the compiler and clippy: {}",
-                built.warnings
-            ));
-        }
+        warnings = built.warnings;
+        (real_time, others) = jobs(&built.binaries)?;
         Ok(())
     });
-    steps.one("clippy, in the build", || warnings);
+    steps.one("clippy, in the build", || {
+        ensure!(
+            warnings == 0,
+            "warnings of the compiler and clippy: {warnings}"
+        );
+        Ok(())
+    });
     match servers.join() {
         Ok((took, result)) => steps.add("servers, beside the others", took, result),
         Err(_) => steps.one("servers", || bail!("its thread panicked")),
     }
     let seed = seed::of(workspace);
-    let flaky = check(workspace, &steps, &binaries, seed);
+    check(workspace, &steps, &real_time, &others, seed);
     let results = &*steps.results();
     print!("\n{}", slowest("steps", &results.steps));
     print!("{}", slowest("slowest test binaries", &results.binaries));
@@ -295,9 +226,6 @@ pub(crate) fn run(workspace: &Workspace) -> ExitCode {
         for failure in &results.failures {
             println!("  {failure}");
         }
-    }
-    for line in flaky {
-        println!("{line}");
     }
     println!("{}", results.tally.line());
     if results.tally.failed == 0 {
@@ -341,54 +269,30 @@ mod tests {
         assert!(message.contains("black_box"), "{message}");
     }
 
-    /// A test that fails whenever something runs beside it.
-    const FLAKY: &str = "if [ \"$1\" = --exact ]
-        then echo 'test result: ok. 1 passed; 0 failed'
-        else echo 'test a ... FAILED'; echo 'test result: FAILED. 4 passed; 1 failed'; exit 101
-        fi";
-    const BROKEN: &str =
-        "echo 'test a ... FAILED'; echo 'test result: FAILED. 0 passed; 1 failed'; exit 101";
-
-    fn results_of(script: &str, is_real_time: bool) -> (Results, Vec<String>) {
+    fn results_of(script: &str) -> Results {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("one");
         let job = Job {
             binary: TestBinary::of_script("one --lib", &path, script),
             filters: Vec::new(),
-            is_real_time,
         };
         let steps = Steps::default();
         steps.tests("tests", &[job], 2, Priority::Normal, 1);
-        let flaky = steps.results().run_failed_again(1);
-        (steps.0.into_inner().unwrap(), flaky)
+        steps.0.into_inner().unwrap()
     }
 
     #[test]
-    fn only_tests_in_real_time_are_excused_by_passing_alone() {
-        let (results, flaky) = results_of(FLAKY, true);
-        assert_eq!(results.tally.line(), "5 passed, 0 failed");
-        assert!(flaky[0].starts_with("flaky: one --lib a ("), "{flaky:?}");
-        assert!(results.failures.is_empty());
-
-        let (results, flaky) = results_of(FLAKY, false);
+    fn a_failed_test_is_named_and_counted() {
+        let results = results_of(
+            "echo 'test a ... FAILED'; echo 'test result: FAILED. 4 passed; 1 failed'; exit 101",
+        );
         assert_eq!(results.tally.line(), "4 passed, 1 failed");
-        assert!(flaky[0].contains("counts as failed"), "{flaky:?}");
         assert_eq!(results.failures, ["one --lib a"]);
     }
 
     #[test]
-    fn a_test_that_fails_alone_too_is_not_flaky() {
-        for is_real_time in [true, false] {
-            let (results, flaky) = results_of(BROKEN, is_real_time);
-            assert_eq!(results.tally.line(), "0 passed, 1 failed");
-            assert!(flaky.is_empty(), "{flaky:?}");
-            assert_eq!(results.failures, ["one --lib a"]);
-        }
-    }
-
-    #[test]
     fn a_crash_counts_as_one_failure() {
-        let (results, _) = results_of("exit 134", false);
+        let results = results_of("exit 134");
         assert_eq!(results.tally.line(), "0 passed, 1 failed");
         assert!(results.failures[0].contains("134"), "{results:?}");
     }

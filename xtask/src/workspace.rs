@@ -32,12 +32,6 @@ impl Workspace {
         &self.root
     }
 
-    /// The manifest of the package that binds the fuzz targets to libFuzzer; it is a workspace of
-    /// its own because it needs the nightly compiler.
-    pub(crate) fn libfuzzer_manifest(&self) -> PathBuf {
-        self.root.join("fuzz/libfuzzer/Cargo.toml")
-    }
-
     /// The packages of the workspace and their dependencies with all features, for this machine's
     /// platform.
     ///

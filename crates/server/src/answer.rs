@@ -77,6 +77,9 @@ pub(crate) enum Answer {
     Raw(&'static RawAnswer),
 }
 
+/// The whole answer of HTTP/1.1 to a plain request for `/`.
+pub(crate) const NULL_ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
 /// How a connection goes on after a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum After {

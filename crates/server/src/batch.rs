@@ -4,10 +4,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::answer::After;
-use crate::http1::reply::{NULL_ANSWER, PendingReply};
+use crate::answer::NULL_ANSWER;
 use crate::pattern;
-use crate::route::Route;
 
 /// Null answers of HTTP/1.1 that one send can hold.
 pub(crate) const NULL_ANSWERS_MAX: u32 = 256;
@@ -39,35 +37,6 @@ impl Default for Batch {
     fn default() -> Self {
         Self::new(false)
     }
-}
-
-/// What to do once what was written into a batch is sent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
-    GoOn,
-    /// Go on with a reply.
-    Reply(PendingReply),
-    /// Speak WebSocket from here on, where messages get this.
-    WebSocket(Route),
-    /// Go on: what was written is an answer that was to be sent at this instant.
-    Answer {
-        due_ns: u64,
-    },
-    /// Nothing was written: send this part of the pattern payload, then go on.
-    Pattern {
-        start: u32,
-        end: u32,
-    },
-    /// Wait for more input.
-    Input,
-    /// Come back at this instant.
-    Wait {
-        until_ns: u64,
-    },
-    /// What was in hand is complete.
-    End(After),
-    /// The room for a message is used up.
-    Overflow,
 }
 
 /// What a batch holds.

@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use crate::answer::{After, Context};
-use crate::batch::{Batch, Hold, Room, Step};
+use crate::batch::{Batch, Hold, Room};
 use crate::http1::answer_input;
-use crate::http1::reply::PendingReply;
+use crate::http1::reply::{PendingReply, Step};
 use crate::http1::request::{KnownHead, RequestReader};
 use crate::http2::Http2Session;
 use crate::websocket::WebSocketSession;

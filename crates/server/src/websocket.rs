@@ -7,9 +7,9 @@ use brunt_proto::websocket::{
 };
 
 use crate::answer::{After, Answer, Context, FinalReply, Finish, Says, answer_to};
-use crate::batch::{Batch, BatchContent, Hold, Room, Step};
+use crate::batch::{Batch, BatchContent, Hold, Room};
 use crate::counters::WorkerCounters;
-use crate::http1::reply::INLINE_BODY_BYTES_MAX;
+use crate::http1::reply::{INLINE_BODY_BYTES_MAX, Step};
 use crate::listeners::Protocol;
 use crate::pattern;
 use crate::raw::RawEnding;

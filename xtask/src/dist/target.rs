@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
 
 /// An architecture of Linux, with the C library of the machine or with one inside the program.
 #[derive(Debug)]
@@ -45,13 +45,12 @@ impl Target {
     ///
     /// There are no packages for it.
     pub(super) fn named(triple: &str) -> Result<&'static Self> {
-        match TARGETS.iter().find(|target| target.triple == triple) {
-            Some(target) => Ok(target),
-            None => bail!(
-                "there are no packages for `{triple}`, only for {}",
-                TARGETS.each_ref().map(|target| target.triple).join(", ")
-            ),
-        }
+        let target = TARGETS.iter().find(|target| target.triple == triple);
+        target.with_context(|| {
+            let triples = TARGETS.each_ref().map(|target| target.triple);
+            let triples = triples.join(", ");
+            format!("there are no packages for `{triple}`, only for {triples}")
+        })
     }
 
     /// That of this machine.

@@ -11,7 +11,7 @@ mod source;
 use std::fmt;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use cargo_metadata::{DependencyKind, Metadata};
 
 pub(crate) use self::licences::built_packages;
@@ -61,11 +61,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     for finding in &findings {
         println!("{finding}");
     }
-    match findings.len() {
-        0 => Ok(()),
-        1 => bail!("1 finding"),
-        count => bail!("{count} findings"),
-    }
+    ensure!(findings.is_empty(), "findings: {}", findings.len());
+    Ok(())
 }
 
 fn manifests(workspace: &Workspace, metadata: &Metadata) -> Vec<imports::Manifest> {

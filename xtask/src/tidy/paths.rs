@@ -18,10 +18,7 @@ pub(super) fn check(root: &Path, path: &str, text: &str, files: &[String]) -> Ve
         let missing_files = quoted(line).filter(|name| is_unknown(name, files));
         for named in missing_paths.chain(missing_links).chain(missing_files) {
             let message = format!("{named} does not exist: name what does, or nothing");
-            let finding = Finding::new(path, number, message);
-            if !findings.contains(&finding) {
-                findings.push(finding);
-            }
+            findings.push(Finding::new(path, number, message));
         }
     }
     findings

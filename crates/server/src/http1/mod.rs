@@ -8,12 +8,12 @@ pub(crate) mod request;
 use brunt_proto::http1::head_fields;
 use brunt_proto::websocket::{accept_of, is_key};
 
-use self::reply::PendingReply;
+use self::reply::{PendingReply, Step};
 use self::request::{Body, KnownHead, Request, RequestFound, RequestReader};
 use crate::answer::{
     After, Answer, BodySource, Context, FinalReply, Finish, Says, answer_to, interim,
 };
-use crate::batch::{Batch, Step};
+use crate::batch::Batch;
 use crate::counters::WorkerCounters;
 use crate::listeners::Protocol;
 use crate::pattern;

@@ -2,13 +2,12 @@
 
 use super::request::Request;
 use crate::answer::{After, Says};
-use crate::batch::{Batch, Step};
+use crate::batch::Batch;
 use crate::counters::WorkerCounters;
 use crate::pattern;
 use crate::raw::RawAnswer;
+use crate::route::Route;
 
-/// The whole answer to a plain request for `/`.
-pub(crate) const NULL_ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 /// A body up to this size is sent together with its head, by one copy.
 pub(crate) const INLINE_BODY_BYTES_MAX: u64 = 16 * 1024;
 
@@ -88,6 +87,35 @@ fn reason(status: u16) -> &'static str {
 
 /// Bytes of data in one chunk of `/chunked`.
 const CHUNK_BYTES: u64 = 16 * 1024;
+
+/// What to do once what was written into a batch is sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    GoOn,
+    /// Go on with a reply.
+    Reply(PendingReply),
+    /// Speak WebSocket from here on, where messages get this.
+    WebSocket(Route),
+    /// Go on: what was written is an answer that was to be sent at this instant.
+    Answer {
+        due_ns: u64,
+    },
+    /// Nothing was written: send this part of the pattern payload, then go on.
+    Pattern {
+        start: u32,
+        end: u32,
+    },
+    /// Wait for more input.
+    Input,
+    /// Come back at this instant.
+    Wait {
+        until_ns: u64,
+    },
+    /// What was in hand is complete.
+    End(After),
+    /// The room for a message is used up.
+    Overflow,
+}
 
 /// The rest of a reply.
 #[derive(Clone, Copy, Debug)]

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use brunt_io::backend::{Outgoing, PayloadId, ServerBackend, Slot};
 
 use super::{Serve, Service, Worker, WorkerSettings};
-use crate::answer::{After, Context};
-use crate::batch::{self, Batch, BatchContent, Hold, INPUT_BUFFERS, OUTPUT_BUFFERS, Room, Step};
+use crate::answer::{After, Context, NULL_ANSWER};
+use crate::batch::{self, Batch, BatchContent, Hold, INPUT_BUFFERS, OUTPUT_BUFFERS, Room};
 use crate::connection::HttpConnection;
 use crate::count::LinkCounters;
 use crate::counters::{Shared, WorkerCounters};
 use crate::http1::answer_input;
-use crate::http1::reply::{NULL_ANSWER, PendingReply};
+use crate::http1::reply::{PendingReply, Step};
 use crate::http1::request::{KnownHead, RequestReader};
 use crate::pattern;
 use crate::websocket::WebSocketSession;
