@@ -2,11 +2,12 @@
 //! `brunt sweep`: how a server scales, from rounds at several values of one setting. `brunt find`:
 //! the highest rate at which a server meets objectives.
 
+use std::net::Ipv4Addr;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use brunt_engine::{Rounds, RunError};
+use brunt_engine::{Rounds, RunError, port_hold_s, ports_per_address};
 use brunt_experiment::{
     ExperimentCourse, NextRound, SWEEP_AXES, SearchCourse, SweepCourse, Varied, capacity_plan,
     first_with_body, is_within_session, plan_at,
@@ -162,12 +163,7 @@ impl<'a> Executor<'a> {
             Self::Here(interrupts, session) => (interrupts, session),
             Self::Fleet(agents) => return agents.round(&next.plan, line),
         };
-        // Connections that brunt closes hold no port: those that the server closes do.
-        let plan = &next.plan;
-        let is_planned = matches!(plan.load.model, LoadModel::Sessions { .. });
-        let lasts = plan.requests_per_connection().is_none() && !is_planned;
-        let needed = lasts.then(|| plan.connections_most().into());
-        if next.value.is_some() && !settle(ports, needed, || interrupts.came()) {
+        if next.value.is_some() && !settle(&next.plan, ports, || interrupts.came()) {
             return Err(RunError::Interrupted.into());
         }
         match session {
@@ -254,15 +250,30 @@ const WAIT_NS_MAX: u64 = 61_000_000_000;
 const LOOK_NS: u64 = 100_000_000;
 
 /// Waits until sockets in TIME_WAIT, of this network namespace, leave as many of the local `ports`
-/// (where they are not known, of those of one address) as are `needed`: half of them where that is
+/// (where they are not known, of those of one address) as `plan` needs: half of them where that is
 /// not known. Gives whether that was waited for, and not `is_interrupted`.
 pub(crate) fn settle(
+    plan: &Plan,
     ports: Option<u64>,
-    needed: Option<u64>,
     mut is_interrupted: impl FnMut() -> bool,
 ) -> bool {
-    let ports = ports.unwrap_or_else(brunt_engine::ports_per_address);
-    let most = ports.saturating_sub(needed.unwrap_or(ports / 2));
+    let target = match plan.target.host.as_str() {
+        "localhost" => Some(Ipv4Addr::LOCALHOST.into()),
+        host => host.parse().ok(),
+    };
+    if target.is_some_and(|target| port_hold_s(target) <= 1) {
+        return true;
+    }
+    // Connections that brunt closes hold no port: those that the server closes do.
+    let is_planned = matches!(plan.load.model, LoadModel::Sessions { .. });
+    let lasts = plan.requests_per_connection().is_none() && !is_planned;
+    let ports = ports.unwrap_or_else(ports_per_address);
+    let needed = if lasts {
+        plan.connections_most().into()
+    } else {
+        ports / 2
+    };
+    let most = ports.saturating_sub(needed);
     let begun_ns = clock::now_ns();
     let waited_ns = || clock::now_ns().saturating_sub(begun_ns);
     while goes_on(most, waited_ns(), time_wait_sockets()) {

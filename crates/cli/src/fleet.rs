@@ -197,8 +197,8 @@ impl Host for Interrupts {
 }
 
 impl AgentHost for Interrupts {
-    fn settle(&self, ports: Option<u64>, is_over: &mut dyn FnMut() -> bool) -> bool {
-        executor::settle(ports, None, is_over)
+    fn settle(&self, plan: &Plan, ports: Option<u64>, is_over: &mut dyn FnMut() -> bool) -> bool {
+        executor::settle(plan, ports, is_over)
     }
 
     fn generators(

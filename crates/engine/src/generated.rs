@@ -15,7 +15,7 @@ use brunt_proto::{BodiesWanted, Body};
 use brunt_record::{Answer, GeneratorUse, NO_NAME, Protocol, RequestTiming};
 
 use crate::prepare::PrepareError;
-use crate::protocol::{ClientProtocol, Out};
+use crate::protocol::Out;
 
 /// Texts that a worker hands to its backend for good, so that they are sent without a copy; later
 /// ones are copied.
@@ -68,6 +68,14 @@ struct InRound {
     delays_time: CallTime,
     responses_time: CallTime,
     truncated: u64,
+}
+
+/// A response as it came.
+pub(crate) struct ReceivedResponse<'a> {
+    pub(crate) answer: &'a Answer,
+    pub(crate) times: ResponseTimes,
+    /// Its head and body, where they were kept.
+    pub(crate) kept: Option<&'a Body>,
 }
 
 /// What is known of a request in flight.
@@ -353,14 +361,16 @@ impl Generated {
     }
 
     /// The first `count` of what the connection is to send, which has as many, are written to
-    /// `out`, and take places of it. The others wait.
+    /// `out`, and take `places` of it, which `next_place` gives. The others wait.
     #[inline]
-    pub(crate) fn write_to<P: ClientProtocol>(
+    pub(crate) fn write_to(
         &mut self,
-        (slot, timing): (Slot, RequestTiming),
+        slot: Slot,
+        timing: RequestTiming,
         count: u32,
-        (connection, places): (&mut P::Connection, &mut [RequestTiming]),
-        (protocol, out): (&mut P, &mut Out),
+        mut next_place: impl FnMut() -> u32,
+        places: &mut [RequestTiming],
+        out: &mut Out,
     ) {
         let InRound {
             pending,
@@ -380,7 +390,7 @@ impl Generated {
         let written = &mut self.written;
         written.clear();
         let mut take_place = |kind: RequestKind, name: u32| {
-            let place = protocol.place_of_text(connection) as usize;
+            let place = next_place() as usize;
             places[place] = RequestTiming {
                 request: kind.number(),
                 ..timing
@@ -469,44 +479,41 @@ impl Generated {
         wanted != std::mem::replace(&mut self.wanted, wanted)
     }
 
-    /// Shows it the response to a request, which ends with that; `failure` says that it came too
-    /// late.
+    /// Shows it the response to a request. The time of the call is taken if that `is_counted`.
     #[inline]
     pub(crate) fn show(
         &mut self,
-        (slot, request): (Slot, OfPlace),
-        (answer, times): (&Answer, ResponseTimes),
-        kept: Option<&Body>,
-        failure: Option<RequestFailure>,
+        slot: Slot,
+        request: OfPlace,
+        received: ReceivedResponse<'_>,
         is_counted: bool,
         backend: &impl ClientBackend,
     ) {
-        let mut shown = Ok(());
         if self.wanted > ResponseParts::Nothing && self.error.is_none() {
-            let headers: Vec<(&[u8], &[u8])> = kept
+            let headers: Vec<(&[u8], &[u8])> = received
+                .kept
                 .map(|kept| http1::head_fields(&kept.head).collect())
                 .unwrap_or_default();
             let sees_body = self.wanted == ResponseParts::Body;
-            let kept = kept.filter(|_| sees_body);
+            let kept = received.kept.filter(|_| sees_body);
             let response = GeneratorResponse {
                 connection: ConnectionNumber(slot.0),
                 tag: request.tag,
-                status: answer.outcome.status().unwrap_or(0),
+                status: received.answer.outcome.status().unwrap_or(0),
                 headers: &headers,
                 body: kept.map_or(&[], |kept| &kept.bytes),
                 is_truncated: kept.is_some_and(|kept| kept.is_cut),
-                head_bytes: answer.head_bytes,
-                body_bytes: answer.body_bytes,
-                times,
+                head_bytes: received.answer.head_bytes,
+                body_bytes: received.answer.body_bytes,
+                times: received.times,
             };
             self.round.truncated += u64::from(response.is_truncated);
             let from_ns = (self.round.responses_time).begin(is_counted, || backend.now_ns());
-            shown = self.generator.response(&response);
+            let outcome = self.generator.response(&response);
             self.round.responses_time.end(from_ns, || backend.now_ns());
-        }
-        self.end_requests(slot, request, 1, failure);
-        if let Err(error) = shown {
-            self.fail(error);
+            if let Err(error) = outcome {
+                self.fail(error);
+            }
         }
     }
 }

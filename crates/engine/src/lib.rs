@@ -54,7 +54,7 @@ mod worker;
 mod workload;
 
 pub use failure::RunError;
-pub use limits::{ports_per_address, raise_descriptor_limit};
+pub use limits::{port_hold_s, ports_per_address, raise_descriptor_limit};
 pub use negotiate::NegotiateError;
 pub use observer::{Control, Phase, Progress, RunObserver, Snapshot};
 pub use prepare::{

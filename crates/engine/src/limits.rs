@@ -281,7 +281,7 @@ fn ports_needed(plan: &Plan, target: IpAddr) -> u64 {
 
 /// How long the port of a closed connection is not used again, seconds: TIME_WAIT, unless the
 /// kernel may cut it short (`tcp_tw_reuse`, linux/Documentation/networking/ip-sysctl.rst).
-fn port_hold_s(target: IpAddr) -> u64 {
+pub fn port_hold_s(target: IpAddr) -> u64 {
     let reuse = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_tw_reuse");
     let is_short = match reuse.as_deref().map(str::trim) {
         Ok("1") => true,

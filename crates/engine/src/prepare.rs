@@ -147,8 +147,7 @@ pub fn prepare_part(mut plan: Plan, part: Option<Part>) -> Result<Prepared, Prep
         Placed::choose(&plan, &peer)
     };
     let peers = with_further(peer, &plan)?;
-    let plan = (plan, part);
-    prepared(plan, backend, backend_note, peers, negotiated, placed)
+    prepared(plan, part, backend, backend_note, peers, negotiated, placed)
 }
 
 /// Where the servers are: that of the target, and those beside it, each connected to once.
@@ -196,7 +195,7 @@ pub fn prepare_simulated_part(
     let side = tls_config::for_simulation(&plan)?;
     let negotiated = Negotiated::simulated_in(&plan, side, machine)?;
     let placed = Placed::unbound(&plan, None);
-    prepared((plan, part), Backend::Sim, None, peers, negotiated, placed)
+    prepared(plan, part, Backend::Sim, None, peers, negotiated, placed)
 }
 
 /// Whether the workers can share what they are to do.
@@ -235,7 +234,8 @@ fn workers_here(plan: &Plan, part: Option<Part>) -> Result<Range<u32>, PrepareEr
 
 /// Encodes the requests and checks the limits.
 fn prepared(
-    (mut plan, part): (Plan, Option<Part>),
+    mut plan: Plan,
+    part: Option<Part>,
     backend: Backend,
     backend_note: Option<String>,
     peers: Arc<[Peer]>,

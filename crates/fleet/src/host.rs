@@ -34,9 +34,9 @@ pub trait Board: RunObserver {
 
 /// What the program does for an agent in a round, beside the load.
 pub trait AgentHost: Host {
-    /// Waits until sockets of earlier rounds have given their ports back, of which there are so
-    /// many; gives whether that was waited for, and not `is_over`.
-    fn settle(&self, ports: Option<u64>, is_over: &mut dyn FnMut() -> bool) -> bool;
+    /// Waits until sockets of earlier rounds have given back as many ports as the plan needs, of
+    /// which there are so many; gives whether that was waited for, and not `is_over`.
+    fn settle(&self, plan: &Plan, ports: Option<u64>, is_over: &mut dyn FnMut() -> bool) -> bool;
 
     /// What makes the requests of these workers of the plan; absent: `is_over`.
     ///

@@ -167,7 +167,7 @@ impl Working<'_> {
             host.signals() > 0 || order.is_over()
         };
         let is_settled = match before {
-            Some(run) => host.settle(run.first().limits.ports_available, &mut is_over),
+            Some(run) => host.settle(&plan, run.first().limits.ports_available, &mut is_over),
             None => {
                 host.say(&format_args!(
                     "the plan has come; workers of this agent: {} of {}",

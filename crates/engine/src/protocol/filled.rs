@@ -60,7 +60,8 @@ impl<'a> Parts<'a> {
     /// The parts of the request of `plan` with this index, in which nothing may be filled in.
     pub(super) fn fixed_of(
         plan: &Plan,
-        (index, request): (usize, RequestRef<'a>),
+        index: usize,
+        request: RequestRef<'a>,
     ) -> Result<Self, EncodeError> {
         let parts =
             Self::of(request).map_err(|reason| EncodeError::request(plan, index, reason))?;

@@ -31,7 +31,7 @@ impl Http2Requests {
     /// Encodes what the plan says, of which up to `depth` are to be in flight per connection.
     pub(super) fn new(plan: &Plan, depth: u32) -> Result<Self, EncodeError> {
         let parts = plan.traffic.requests.requests().enumerate();
-        let parts = parts.map(|request| Parts::fixed_of(plan, request));
+        let parts = parts.map(|(index, request)| Parts::fixed_of(plan, index, request));
         let parts = parts.collect::<Result<Vec<_>, _>>()?;
         let requests: Vec<_> = parts.iter().map(|parts| parts.request(plan)).collect();
         let templates = Template::list(&requests)

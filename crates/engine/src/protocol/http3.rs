@@ -52,7 +52,7 @@ impl Http3Requests {
         }
         let requests = plan.traffic.requests.requests().enumerate();
         let templates = requests.map(|(index, request)| {
-            let parts = Parts::fixed_of(plan, (index, request))?;
+            let parts = Parts::fixed_of(plan, index, request)?;
             Template::new(&parts.request(plan))
                 .map_err(|reason| EncodeError::request(plan, index, reason))
         });

@@ -104,11 +104,12 @@ impl Accounting {
     pub(super) fn split(
         &mut self,
         due_ns: u64,
-        (parts, misplaced): (Parts, Option<Misplaced>),
+        parts: Parts,
+        misplaced: Option<Misplaced>,
         is_recorded: bool,
     ) {
         if is_recorded {
-            self.recorder.split(due_ns, (parts, misplaced));
+            self.recorder.split(due_ns, parts, misplaced);
         }
         let answering_ns = parts.send_ns.saturating_add(parts.server_ns);
         self.stamped_ns = moving_mean(self.stamped_ns, answering_ns);
@@ -176,7 +177,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         slot: Slot,
         timing: RequestTiming,
         now_ns: u64,
-        (kind, discarded_bytes): (FailureKind, u64),
+        kind: FailureKind,
+        discarded_bytes: u64,
     ) {
         let place = self.log_place(slot);
         let accounting = &mut self.connections.accounting;
@@ -348,7 +350,7 @@ impl Reception {
             received_ns: self.received_ns,
             done_ns,
         });
-        accounting.split(timing.due_ns, (parts, misplaced), is_recorded);
+        accounting.split(timing.due_ns, parts, misplaced, is_recorded);
         timing.due_ns.saturating_add(parts.rest_ns())
     }
 }

@@ -44,7 +44,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         slot: Slot,
         timing: RequestTiming,
         now_ns: u64,
-        (kind, discarded_bytes): (FailureKind, u64),
+        kind: FailureKind,
+        discarded_bytes: u64,
     ) {
         self.recorder().tally(now_ns).discarded_bytes += discarded_bytes;
         self.connections[slot].requests_left = 0;
@@ -66,7 +67,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         while let Some(repeat) = self.repeats.pop(slot) {
             self.recorder()
                 .waited_to_be_sent_again(repeat.lost_ns, now_ns);
-            self.request_failed(slot, repeat.timing, now_ns, (repeat.kind, 0));
+            self.request_failed(slot, repeat.timing, now_ns, repeat.kind, 0);
         }
     }
 
@@ -76,8 +77,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         for repeat in self.repeats.take_late(now_ns) {
             let recorder = self.recorder();
             recorder.waited_to_be_sent_again(repeat.lost_ns, now_ns);
-            let failure = (FailureKind::TimedOut, 0);
-            self.request_failed(repeat.slot, repeat.timing, now_ns, failure);
+            self.request_failed(repeat.slot, repeat.timing, now_ns, FailureKind::TimedOut, 0);
         }
         if self.repeats.waits_for_any() {
             self.assign_waiting(now_ns);

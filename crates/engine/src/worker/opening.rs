@@ -122,7 +122,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let Some(timing) = self.end_attempt(slot, now_ns) else {
             return;
         };
-        self.request_failed(slot, timing, now_ns, (kind, 0));
+        self.request_failed(slot, timing, now_ns, kind, 0);
         if pauses {
             self.connections
                 .retry_later(slot, now_ns, self.timeline.mode);

@@ -393,8 +393,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let (connection, places, recorder) = self.connections.start_requests(slot, count);
         let (protocol, out) = (&mut self.protocol, &mut self.output.out);
         if let Some(generated) = self.source.generated_mut() {
-            let connection = (&mut connection.protocol, places);
-            generated.write_to((slot, timing), count, connection, (protocol, out));
+            let next_place = || protocol.place_of_text(&mut connection.protocol);
+            generated.write_to(slot, timing, count, next_place, places, out);
             for &name in &generated.written {
                 recorder.sent_by_name(RequestTiming {
                     request: name,

@@ -13,7 +13,7 @@ use super::again::REFUSALS_MAX;
 use super::pacing::Model;
 use crate::connection::{SendTime, State};
 use crate::failure;
-use crate::generated::{Generated, OfPlace};
+use crate::generated::{Generated, OfPlace, ReceivedResponse};
 use crate::protocol::{
     Broken, ClientProtocol, ConnectionEnd, ProtocolEvent, Taken, TimedOut, WorkerTransport,
 };
@@ -105,11 +105,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                     is_unprocessed,
                 } => {
                     let timing = self.end_request(slot, place, Some(kind));
-                    let failure = (kind, discarded_bytes);
                     if is_unprocessed && self.may_be_sent_again(timing, now_ns, REFUSALS_MAX) {
-                        self.give_back(slot, timing, now_ns, failure);
+                        self.give_back(slot, timing, now_ns, kind, discarded_bytes);
                     } else {
-                        self.request_failed(slot, timing, now_ns, failure);
+                        self.request_failed(slot, timing, now_ns, kind, discarded_bytes);
                     }
                     self.places_freed(slot, 1, reception.free_ns());
                     has_more_room = true;
@@ -257,7 +256,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             return;
         }
         let timing = self.connections.end_request(slot, place);
-        self.record_done(slot, place, timing, (reception, done_ns), answer);
+        self.record_done(slot, place, timing, reception, done_ns, answer);
     }
 
     /// The request in `place` is answered, by a response that is looked at: by what made the
@@ -287,9 +286,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if let Some(request) = request {
             timing.request = request.name;
         }
-        self.record_done(slot, place, timing, (reception, done_ns), answer);
+        self.record_done(slot, place, timing, reception, done_ns, answer);
         if let Some(request) = request {
-            self.show_generator((slot, request), (timing, done_ns), answer, kept.as_ref());
+            self.show_generator(slot, request, timing, done_ns, answer, kept.as_ref());
         }
     }
 
@@ -298,8 +297,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     #[inline]
     fn show_generator(
         &mut self,
-        (slot, request): (Slot, OfPlace),
-        (timing, done_ns): (RequestTiming, u64),
+        slot: Slot,
+        request: OfPlace,
+        timing: RequestTiming,
+        done_ns: u64,
         answer: &Answer,
         kept: Option<&Body>,
     ) {
@@ -317,12 +318,15 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         };
         let is_late = done_ns.saturating_sub(timing.due_ns) > self.task.timeout_ns;
         let failure = is_late.then_some(RequestFailure::TimedOut);
-        if done_ns >= self.timeline.window_end_ns {
-            generated.end_requests(slot, request, 1, failure);
-        } else {
-            let (request, answer) = ((slot, request), (answer, times));
-            generated.show(request, answer, kept, failure, is_measured, &self.backend);
+        if done_ns < self.timeline.window_end_ns {
+            let response = ReceivedResponse {
+                answer,
+                times,
+                kept,
+            };
+            generated.show(slot, request, response, is_measured, &self.backend);
         }
+        generated.end_requests(slot, request, 1, failure);
         self.follow_generator();
     }
 
@@ -333,7 +337,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         slot: Slot,
         place: u32,
         timing: RequestTiming,
-        (reception, done_ns): (Reception, u64),
+        reception: Reception,
+        done_ns: u64,
         answer: &Answer,
     ) {
         let is_recorded = self.replied(slot, timing, done_ns, answer);
@@ -389,7 +394,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
         } else {
             let bytes = answer.head_bytes + answer.body_bytes;
-            self.request_failed(slot, timing, done_ns, (FailureKind::TimedOut, bytes));
+            self.request_failed(slot, timing, done_ns, FailureKind::TimedOut, bytes);
         }
         let connection = &mut self.connections[slot];
         connection.has_ended_one = true;
@@ -473,7 +478,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 } => {
                     let kind = FailureKind::TimedOut;
                     let timing = self.end_request(slot, place, Some(kind));
-                    self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
+                    self.request_failed(slot, timing, now_ns, kind, discarded_bytes);
                     self.places_freed(slot, 1, now_ns);
                     has_more_room = true;
                     if self.give_up_part(slot) {
@@ -594,7 +599,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                     let kind = FailureKind::TruncatedBody;
                     let timing = self.end_request(slot, place, Some(kind));
                     let bytes = answer.head_bytes + answer.body_bytes;
-                    self.request_failed(slot, timing, now_ns, (kind, bytes));
+                    self.request_failed(slot, timing, now_ns, kind, bytes);
                 } else {
                     // The end of a connection has no stamp.
                     let reception = Reception::unstamped(now_ns);
@@ -651,7 +656,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let mut kind = kind;
         while let Some((timing, discarded_bytes)) = self.take_any(slot, Some(kind)) {
             if may_repeat && discarded_bytes == 0 && self.may_repeat(timing, now_ns) {
-                self.give_back(slot, timing, now_ns, (kind, discarded_bytes));
+                self.give_back(slot, timing, now_ns, kind, discarded_bytes);
             } else {
                 // In any order, each fails by what had come of its response.
                 let is_cut = kind == FailureKind::ClosedBeforeReply && discarded_bytes > 0;
@@ -660,7 +665,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 } else {
                     kind
                 };
-                self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
+                self.request_failed(slot, timing, now_ns, kind, discarded_bytes);
             }
             if P::IN_ORDER {
                 kind = FailureKind::Unanswered;

@@ -88,7 +88,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let quiet_until_ns = self.wake_ups.quiet_until_ns(
             from_ns,
             &self.timeline,
-            (in_flight, is_opening),
+            in_flight,
+            is_opening,
             arrival_ns,
         );
         // Not to sleep now is to poll.

@@ -92,7 +92,8 @@ impl WakeUps {
         &mut self,
         now_ns: u64,
         timeline: &Timeline,
-        (in_flight, is_opening): (u64, bool),
+        in_flight: u64,
+        is_opening: bool,
         arrival_ns: u64,
     ) -> u64 {
         if timeline.mode == Mode::Setup || !self.spinner.may_spin(now_ns) {
@@ -190,7 +191,7 @@ mod tests {
     fn a_worker_that_may_poll_is_to_be_back_before_something_is_expected() {
         let mut timeline = Timeline::new();
         let until_ns = |spin, timeline: &Timeline, is_opening, arrival_ns| {
-            wake_ups(spin).quiet_until_ns(5, timeline, (0, is_opening), arrival_ns)
+            wake_ups(spin).quiet_until_ns(5, timeline, 0, is_opening, arrival_ns)
         };
         assert_eq!(until_ns(Spin::On, &timeline, false, 10), u64::MAX);
         timeline.mode = Mode::Load;

@@ -81,7 +81,7 @@ fn replied(recorder: &mut Recorder, timing: RequestTiming, done_ns: u64, status:
 
 /// The parts of its response time, of which brunt took 4 us, and 2 us before the send.
 fn split(recorder: &mut Recorder, timing: RequestTiming, free_ns: u64, done_ns: u64) {
-    let parts = Parts::of(&Instants {
+    let (parts, misplaced) = Parts::of(&Instants {
         due_ns: timing.due_ns,
         free_ns,
         send_from_ns: timing.sent_ns + US,
@@ -90,7 +90,7 @@ fn split(recorder: &mut Recorder, timing: RequestTiming, free_ns: u64, done_ns: 
         received_ns: done_ns - US,
         done_ns,
     });
-    recorder.split(timing.due_ns, parts);
+    recorder.split(timing.due_ns, parts, misplaced);
 }
 
 /// One worker: four connections, a reply after 1 ms each time, every 50th with status 503. With

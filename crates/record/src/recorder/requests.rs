@@ -179,7 +179,7 @@ impl Recorder {
 
     /// The parts of the response time of a successful reply to a request that was due at
     /// `due_ns`, and where a kernel stamp lay that had to be moved for them.
-    pub fn split(&mut self, due_ns: u64, (parts, misplaced): (Parts, Option<Misplaced>)) {
+    pub fn split(&mut self, due_ns: u64, parts: Parts, misplaced: Option<Misplaced>) {
         let record = &mut self.recording.record;
         record.stamps_clamped += u64::from(misplaced.is_some());
         record.stamps_before_send += u64::from(misplaced == Some(Misplaced::BeforeSend));

@@ -277,7 +277,7 @@ fn what_is_planned_counts_from_its_planned_instant() {
         recorder.sent(timing, 1, 80);
         recorder.received(done_ns, 100);
         recorder.reply(timing, done_ns, &answer(200, 0, 100, 0));
-        let parts = Parts::of(&Instants {
+        let (parts, misplaced) = Parts::of(&Instants {
             due_ns,
             free_ns: due_ns + 10,
             send_from_ns: sent_ns + 1,
@@ -286,7 +286,7 @@ fn what_is_planned_counts_from_its_planned_instant() {
             received_ns: done_ns - 2,
             done_ns,
         });
-        recorder.split(due_ns, parts);
+        recorder.split(due_ns, parts, misplaced);
         recorder.first_reply(due_ns, done_ns);
     }
     let (record, latencies) = ended(recorder, 2_000);

@@ -17,8 +17,8 @@ use brunt_load::{
 };
 use brunt_record::{
     AgentClock, AgentRecord, Answer, Backend, ErrorBody, Evidence, FailureKind, HostUse, Instants,
-    KernelSample, Latencies, LimitsChecked, Misplaced, Negotiated, Objective, Once, Parts,
-    Protocol, Recorder, Recording, RequestTiming, Run, RunEdges, Seeds, Window,
+    KernelSample, Latencies, LimitsChecked, Negotiated, Objective, Once, Parts, Protocol, Recorder,
+    Recording, RequestTiming, Run, RunEdges, Seeds, Window,
 };
 
 pub(crate) use bandwidth::{bandwidth, both_ways};
@@ -343,7 +343,7 @@ fn paced(
         recorder.received(done_ns, REPLY.0 + REPLY.1);
         recorder.reply(timing, done_ns, &answer(200));
         if index.is_multiple_of(u64::from(STAMPS_EVERY)) {
-            recorder.split(sent_ns, parts(sent_ns, sent_ns, sent_ns, done_ns));
+            split(&mut recorder, sent_ns, sent_ns, sent_ns, done_ns);
         }
     }
     recorder.record().edges.drained = absolute(last_ns + 8 * MS);
@@ -372,9 +372,10 @@ fn answer(status: u16) -> Answer {
     }
 }
 
-/// The parts of a response: brunt takes 2 µs to send, 3 to 6 to receive and 1 to parse.
-fn parts(due_ns: u64, free_ns: u64, sent_ns: u64, done_ns: u64) -> (Parts, Option<Misplaced>) {
-    Parts::of(&Instants {
+/// Records the parts of a response time: brunt takes 2 µs to send, 3 to 6 to receive and 1 to
+/// parse.
+fn split(recorder: &mut Recorder, due_ns: u64, free_ns: u64, sent_ns: u64, done_ns: u64) {
+    let (parts, misplaced) = Parts::of(&Instants {
         due_ns,
         free_ns,
         send_from_ns: sent_ns,
@@ -382,7 +383,8 @@ fn parts(due_ns: u64, free_ns: u64, sent_ns: u64, done_ns: u64) -> (Parts, Optio
         arrived_ns: done_ns - 4 * US - done_ns % (3 * US),
         received_ns: done_ns - US,
         done_ns,
-    })
+    });
+    recorder.split(due_ns, parts, misplaced);
 }
 
 /// A run of these recordings against a server on loopback.

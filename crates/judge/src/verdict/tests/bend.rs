@@ -274,7 +274,7 @@ fn replied(recorder: &mut Recorder, timing: RequestTiming, is_stamped: bool) -> 
     recorder.received(done_ns, 220);
     recorder.reply(timing, done_ns, &answer(200));
     if is_stamped {
-        let parts = Parts::of(&Instants {
+        let (parts, misplaced) = Parts::of(&Instants {
             due_ns: timing.due_ns,
             free_ns: timing.due_ns,
             send_from_ns: timing.sent_ns,
@@ -283,7 +283,7 @@ fn replied(recorder: &mut Recorder, timing: RequestTiming, is_stamped: bool) -> 
             received_ns: done_ns - US,
             done_ns,
         });
-        recorder.split(timing.due_ns, parts);
+        recorder.split(timing.due_ns, parts, misplaced);
     }
     done_ns
 }
