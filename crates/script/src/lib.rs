@@ -7,12 +7,14 @@
 //! counted.
 
 mod distribution;
+mod error;
 mod generator;
 mod lua;
 mod script;
 mod shared;
 
 pub use distribution::Distribution;
+pub use error::ScriptError;
 pub use lua::flush_script_output;
-pub use script::{Called, Flavour, Script, ScriptError, ScriptOptions};
+pub use script::{Called, Flavour, Script, ScriptOptions};
 pub use shared::{Outcome, ScriptTarget, Summary};

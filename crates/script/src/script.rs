@@ -1,14 +1,13 @@
 //! A script: loaded and set up before a run, asked for its last words after it.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use brunt_load::{Interrupt, RequestGenerator};
-use thiserror::Error;
 
-use crate::generator::{Callbacks, Generator};
+use crate::error::ScriptError;
+use crate::generator::{Callbacks, Generator, too_long};
 use crate::lua::{
     Answer, Argument, Beside, Function, Interrupter, Requested, Settings, State, TEXT_BYTES_MAX,
 };
@@ -408,148 +407,9 @@ fn set_up<T>(shared: &Shared, called: Result<T, String>) -> Result<T, ScriptErro
     })
 }
 
-/// Why a text of `request` is not sent.
-pub(crate) fn too_long(bytes: usize) -> String {
-    format!("request() gave a text of {bytes} bytes; at most {TEXT_BYTES_MAX} are sent at once")
-}
-
 /// The lines of a request, in an order of their own: Lua's tables have none.
 fn sorted_lines(request: &[u8]) -> Vec<&[u8]> {
     let mut lines: Vec<_> = request.split(|byte| *byte == b'\n').collect();
     lines.sort_unstable();
     lines
-}
-
-/// Why a script cannot be used. Messages of Lua name the script and the line.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum ScriptError {
-    /// The script's name cannot be that of a file.
-    #[error("the name of the script has a NUL byte in it")]
-    Name,
-    /// The file cannot be read, is no Lua, or fails where it stands.
-    #[error("{message}")]
-    Load {
-        /// The error, as Lua words it.
-        message: String,
-    },
-    /// `setup`, `init` or the first `request` fails.
-    #[error("{message}")]
-    SetUp {
-        /// The error, as Lua words it.
-        message: String,
-    },
-    /// A name has no address.
-    #[error("unable to resolve {host}:{service} {reason}")]
-    Resolve {
-        /// The host, as it was looked up.
-        host: String,
-        /// Port or name of a service.
-        service: String,
-        /// The system's reason.
-        reason: String,
-    },
-    /// No address of the target takes a connection.
-    #[error("unable to connect to {host}:{service} {reason}")]
-    Connect {
-        /// The host, as it was looked up.
-        host: String,
-        /// Port or name of a service.
-        service: String,
-        /// The system's reason.
-        reason: String,
-    },
-    /// It is loaded for longer than it may be.
-    #[error(
-        "{name} was not ready after {} s: {called} takes so long",
-        *limit_ns as f64 / 1e9
-    )]
-    Late {
-        /// The script.
-        name: String,
-        /// How long that may take, nanoseconds.
-        limit_ns: u64,
-        /// What does not return, in words.
-        called: &'static str,
-    },
-    /// The system refuses a thread for it.
-    #[error("cannot start a thread: {0}")]
-    Thread(String),
-    /// `teardown` or `done` fails.
-    #[error("{message}")]
-    Done {
-        /// The error, as Lua words it.
-        message: String,
-    },
-    /// A worker is still in its script.
-    #[error("worker {} has not come back from the script", worker + 1)]
-    Stuck {
-        /// Number of the worker, from 0.
-        worker: usize,
-    },
-    /// Lua can get no memory.
-    #[error("there is no memory for another Lua state")]
-    Memory,
-}
-
-/// Longer names are no names: they are texts.
-const NAME_BYTES_MAX: usize = 256;
-
-/// Names in the order in which they came up.
-#[derive(Debug)]
-pub(crate) struct Names {
-    /// Most names that are kept; requests with others have none.
-    most: usize,
-    pub(crate) list: Vec<String>,
-    places: HashMap<Vec<u8>, u32>,
-}
-
-impl Names {
-    pub(crate) fn new(most: usize) -> Self {
-        Self {
-            most,
-            list: Vec::new(),
-            places: HashMap::new(),
-        }
-    }
-
-    /// The place of a name, which may be new; absent where there is no room for it.
-    pub(crate) fn place(&mut self, name: &[u8]) -> Option<u32> {
-        if let Some(place) = self.places.get(name) {
-            return Some(*place);
-        }
-        if name.is_empty() || name.len() > NAME_BYTES_MAX || self.list.len() >= self.most {
-            return None;
-        }
-        let place = u32::try_from(self.list.len()).ok()?;
-        self.places.insert(name.to_owned(), place);
-        self.list.push(String::from_utf8_lossy(name).into_owned());
-        Some(place)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_keeps_its_place() {
-        let mut names = Names::new(1_000);
-        assert_eq!(names.place(b"login"), Some(0));
-        assert_eq!(names.place(b"cart"), Some(1));
-        assert_eq!(names.place(b"login"), Some(0));
-        assert_eq!(names.list, ["login", "cart"]);
-    }
-
-    #[test]
-    fn names_are_bounded() {
-        let mut names = Names::new(1_000);
-        for i in 0..1_005 {
-            let _ = names.place(format!("n{i}").as_bytes());
-        }
-        assert_eq!(names.list.len(), 1_000);
-        assert_eq!(names.place(b"one more"), None);
-        assert_eq!(names.place(b"n7"), Some(7));
-        assert_eq!(Names::new(1_000).place(&[b'x'; NAME_BYTES_MAX + 1]), None);
-    }
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::distribution::Distribution;
+use crate::error::ScriptError;
 use crate::lua::State;
-use crate::script::ScriptError;
 
 /// Most different addresses that one script can have.
 const ADDRESSES_MAX: usize = 4_096;

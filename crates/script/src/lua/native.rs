@@ -13,7 +13,7 @@ use mlua_sys as ffi;
 
 use super::copy;
 use super::text::{self, TEXT_BYTES_MAX, Unfit};
-use crate::script::ScriptError;
+use crate::error::ScriptError;
 use crate::shared::Shared;
 
 const JSON: &[u8] = include_bytes!("json.lua");

@@ -18,7 +18,7 @@ use mlua_sys as ffi;
 
 use super::native::{self, Context};
 use super::text;
-use crate::script::ScriptError;
+use crate::error::ScriptError;
 use crate::shared::{ScriptTarget, Shared};
 
 // What is kept at the bottom of the state's stack, where it is reached fastest.
@@ -386,7 +386,6 @@ pub(crate) enum Function {
     SetUp,
     SetThread,
     Init,
-    Request,
     Defines,
     Arity,
     TearDown,
@@ -402,7 +401,7 @@ pub(crate) enum Function {
 }
 
 impl Function {
-    pub(super) const ALL: [(Self, &'static CStr); 20] = [
+    pub(super) const ALL: [(Self, &'static CStr); 19] = [
         (Self::SetHeader, c"set_header"),
         (Self::SetField, c"set_field"),
         (Self::Resolve, c"resolve"),
@@ -410,7 +409,6 @@ impl Function {
         (Self::SetUp, c"setup"),
         (Self::SetThread, c"set_thread"),
         (Self::Init, c"init"),
-        (Self::Request, c"request"),
         (Self::Defines, c"defines"),
         (Self::Arity, c"arity"),
         (Self::TearDown, c"teardown"),
