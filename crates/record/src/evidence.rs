@@ -209,14 +209,11 @@ pub struct TcpCounters {
     pub receive_prunes: u64,
     /// Connections that found a listening socket's accept queue full (ListenOverflows).
     pub listen_overflows: u64,
-    /// Connection requests that a listening socket dropped, for that or another reason
-    /// (ListenDrops).
-    pub listen_drops: u64,
 }
 
 differences!(TcpCounters:
     segments_received segments_sent segments_retransmitted segments_out_of_order syn_retransmits
-    zero_windows_advertised receive_prunes listen_overflows listen_drops
+    zero_windows_advertised receive_prunes listen_overflows
 );
 
 /// The table of tracked connections.

@@ -310,11 +310,6 @@ impl AgreedClock {
             end_ns.saturating_sub(bound(self.end_bound_ns)),
         )
     }
-
-    /// How much longer its window was by the coordinator's clock than by its own, nanoseconds.
-    pub fn drift_ns(&self) -> i64 {
-        self.end_skew_ns.saturating_sub(self.start_skew_ns)
-    }
 }
 
 #[cfg(test)]
@@ -331,6 +326,5 @@ mod tests {
             ..AgreedClock::default()
         };
         assert_eq!(clock.sure_ns(1_000), (30, 1_040));
-        assert_eq!(clock.drift_ns(), 120);
     }
 }
