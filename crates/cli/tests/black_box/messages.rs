@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::loads::MACHINERIES;
 use crate::support::listener::serve_each;
-use crate::support::process::success;
+use crate::support::process::{brunt, unless_late};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::{Serve, ServeTcp};
 use crate::support::{BACKENDS, at_once};
@@ -166,14 +166,18 @@ fn connections_are_opened_and_closed_again() {
     }
     let clear = ServeTcp::start("sink", &[]);
     let load = "tcp --connect-only -c 2 -d 200ms --warmup 0s";
-    let outcome = success(&format!("{load} {}", clear.address));
+    let words = format!("{load} {}", clear.address);
+    let outcome = unless_late(|| brunt(&words)).exits(0);
     outcome.assert_prints(&["connections/s", "opened and closed again", "2 at a time"]);
     assert!(!outcome.stdout.contains("msg/s"), "{outcome:?}");
 }
 
-/// The JSON that the command with these words prints.
+/// The JSON that the command with these words prints. A busy machine may spoil so many rounds that
+/// a search passes no rate (1), or nothing can be said of a server (4).
 fn experiment(words: &str) -> Value {
-    success(&format!("{words} --format json -q")).json()
+    let outcome = brunt(&format!("{words} --format json -q"));
+    assert!(matches!(outcome.code, Some(0 | 1 | 4)), "{outcome:?}");
+    outcome.json()
 }
 
 #[test]
@@ -247,7 +251,8 @@ fn floods_of_unasked_messages_break_no_run() {
                 let load = format!("-m {message} --reply line -c {connections}");
                 let load = format!("tcp --backend {backend} {load} --warmup 100ms -d 600ms");
                 let what = format!("{backend}, {connections} connections, read: {reads}");
-                let text = success(&format!("{load} {address}")).stdout;
+                let text = unless_late(|| brunt(&format!("{load} {address}")));
+                let text = text.exits(0).stdout;
                 let is_counted = text.contains("sent by the server unasked");
                 assert!(is_counted, "{what}: {text}");
                 // It was not.

@@ -1,6 +1,6 @@
 //! What is asked of a run: whether it was reached, said everywhere that asks.
 
-use crate::support::process::{Process, binary, brunt, brunt_with, success_with};
+use crate::support::process::{Process, binary, brunt, brunt_with, success_with, unless_late};
 use crate::support::serve::Serve;
 use crate::support::stored::Stored;
 
@@ -18,7 +18,7 @@ fn a_missed_objective_is_named_and_ends_with_1() {
             .iter()
             .flat_map(|objective| ["--objective", objective]);
         let asked: Vec<&str> = asked.collect();
-        brunt_with(&[&LOAD[..], &asked, &[&url]].concat())
+        unless_late(|| brunt_with(&[&LOAD[..], &asked, &[&url]].concat()))
     };
     let met = with(&[MET]).exits(0);
     assert_eq!(met.messages(), "");
@@ -43,7 +43,7 @@ fn a_stored_run_keeps_what_it_was_asked() {
     let files = Stored::new();
     let (path, url) = (files.path("run.json"), server.url("/"));
     let own = ["-o", &path, "--objective", "rate > 1g", &url];
-    brunt_with(&[&LOAD[..], &own].concat()).exits(1);
+    unless_late(|| brunt_with(&[&LOAD[..], &own].concat())).exits(1);
     let again = brunt(&format!("report {path}")).exits(1);
     again.assert_prints(&["rate > 1,000,000,000 MISSED"]);
     let other = success_with(&["report", &path, "--objective", "errors = 0"]);
@@ -54,14 +54,17 @@ fn a_stored_run_keeps_what_it_was_asked() {
 fn ci_systems_are_told() {
     let server = Serve::start();
     let files = Stored::new();
-    let mut command = binary();
-    command
-        .args(LOAD)
-        .args(["--objective", "errors = 0, rate > 1g", "--junit"])
-        .arg(files.place("junit.xml"))
-        .arg(server.url("/"))
-        .env("GITHUB_ACTIONS", "true");
-    let outcome = Process::start(command).wait().exits(1);
+    let run = || {
+        let mut command = binary();
+        command
+            .args(LOAD)
+            .args(["--objective", "errors = 0, rate > 1g", "--junit"])
+            .arg(files.place("junit.xml"))
+            .arg(server.url("/"))
+            .env("GITHUB_ACTIONS", "true");
+        Process::start(command).wait()
+    };
+    let outcome = unless_late(run).exits(1);
     let annotation = "::error title=brunt::rate > 1,000,000,000 MISSED: ";
     outcome.assert_says(&[annotation]);
     let junit = files.text("junit.xml");

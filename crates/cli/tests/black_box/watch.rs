@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::support::nginx::Nginx;
-use crate::support::process::{Process, brunt, first_line, start};
+use crate::support::process::{Process, brunt, first_line, start, unless_late};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
 use crate::support::wait_for;
@@ -87,12 +87,16 @@ fn a_server_that_may_not_be_looked_into_has_a_reason() {
     let (_serving, stdout) = Process::start_open(serve);
     let line = first_line(stdout);
     let url = line.split_whitespace().nth(2).expect(&line);
-    let mut client = Command::new(copy("client", 0o755));
-    client.args(["-c", "2", "-d", "200ms", "--warmup", "0s", url]);
-    if rustix::process::geteuid().is_root() {
-        client.uid(NOBODY).gid(NOBODY);
-    }
-    let outcome = Process::start(client).wait().exits(0);
+    let program = copy("client", 0o755);
+    let run = || {
+        let mut client = Command::new(&program);
+        client.args(["-c", "2", "-d", "200ms", "--warmup", "0s", url]);
+        if rustix::process::geteuid().is_root() {
+            client.uid(NOBODY).gid(NOBODY);
+        }
+        Process::start(client).wait()
+    };
+    let outcome = unless_late(run).exits(0);
     for words in [
         "server not watched: the process that listens on port",
         "run brunt as that user or as root",

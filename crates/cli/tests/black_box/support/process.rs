@@ -184,6 +184,24 @@ pub(crate) fn ran(words: &str) -> Outcome {
     outcome
 }
 
+/// Makes runs with a report for people until no worker came late to an edge of its window, or left
+/// early (W4, W5), or five were made: a machine that is busy with other things may spoil some like
+/// that, and in no other way.
+pub(crate) fn unless_late(make: impl Fn() -> Outcome) -> Outcome {
+    let is_late = |outcome: &Outcome| {
+        let mut marks = ["(W4 broken:", "(W5 broken:", "(W4, W5 broken:"].into_iter();
+        marks.any(|mark| outcome.stdout.contains(mark))
+    };
+    let mut outcome = make();
+    for _ in 1..5 {
+        if !is_late(&outcome) {
+            break;
+        }
+        outcome = make();
+    }
+    outcome
+}
+
 /// Starts the binary with the blank-separated `words`.
 pub(crate) fn start(words: &str) -> Process {
     let mut command = binary();
