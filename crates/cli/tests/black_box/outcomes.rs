@@ -62,7 +62,8 @@ fn killed(backend: &str, options: &str, comes_back: bool) -> RunReport {
     let process = start_run(&format!(
         "--backend {backend} -t 1 -c 4 -d 4s --warmup 0s {options} {url}"
     ));
-    server.wait_for_requests(100);
+    // So many that the server has used CPU time when it is read.
+    server.wait_for_requests(500);
     sleep(Duration::from_millis(300));
     let address = server.kill();
     sleep(Duration::from_millis(500));

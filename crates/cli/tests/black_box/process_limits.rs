@@ -65,8 +65,7 @@ fn a_ring_that_may_be_made_and_not_entered_is_not_used() {
         let load = format!("--backend {backend} -c 2 -n 100 --format json");
         let line = format!("{load} {}", server.url("/"));
         // io_uring_enter(2), whose number is the same on all machines.
-        let outcome = without_call(426, &line).exits(0);
-        let report = RunReport::of(outcome);
+        let report = RunReport::of(without_call(426, &line));
         assert_eq!(report.requests().answered, 100);
         assert_eq!(report.at("/agents/0/backend"), "epoll");
         let note = report.at("/agents/0/backend_note").to_string();

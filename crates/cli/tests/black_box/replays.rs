@@ -14,7 +14,7 @@ fn each_session_has_a_connection() {
     for machinery in MACHINERIES {
         let server = Keeping::start();
         let load =
-            format!("--sessions {log} --connection-rate 20 -d 400ms --warmup 0s -H X-A:1 --redact");
+            format!("--sessions {log} --connection-rate 20 -d 800ms --warmup 0s -H X-A:1 --redact");
         let report = machinery.run(&load, &server.url("/"));
         let sessions = report.at("/agents/0/workers/0/generator/sessions");
         assert_eq!(sessions["failed"], 0, "{machinery:?}");

@@ -13,13 +13,17 @@ fn script(source: &str) -> (Stored, String) {
     (files, path)
 }
 
-/// Runs a script against brunt's own server with a text report.
+/// Runs a script for 300 ms against brunt's own server with a text report.
 fn run_script(source: &str, options: &str) -> (Outcome, u64) {
+    run_script_for("300ms", source, options)
+}
+
+fn run_script_for(length: &str, source: &str, options: &str) -> (Outcome, u64) {
     let server = Serve::start();
     let (_directory, path) = script(source);
     let url = server.url("/");
-    let outcome = brunt(&format!("-s {path} --warmup 0s -d 300ms {options} {url}"));
-    (outcome, server.counters().requests)
+    let load = format!("-s {path} --warmup 0s -d {length} {options} {url}");
+    (brunt(&load), server.counters().requests)
 }
 
 #[test]
@@ -152,7 +156,8 @@ fn an_error_in_the_run_ends_it_with_a_report() {
         "function response(status)\nm = (m or 0) + 1 if m > 100 then \
          error('enough\\n\\tnow') end end",
     ] {
-        let (outcome, requests) = run_script(source, "-c 2");
+        // However slow the machine is, the error comes first.
+        let (outcome, requests) = run_script_for("50s", source, "-c 2");
         assert_eq!(outcome.code, Some(2), "{source}: {outcome:?}");
         assert!(outcome.stdout.contains("throughput"), "{outcome:?}");
         outcome.assert_says(&["script.lua:2: enough\n\tnow\n"]);
@@ -207,7 +212,8 @@ fn modules_in_c_load() {
                   end\n\
                   print('exported')\n";
     let (outcome, _) = run_script(source, "-c 1");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    // A busy machine may leave the window too little of it.
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
     assert!(outcome.stdout.starts_with("exported\n"), "{outcome:?}");
 }
 
@@ -282,7 +288,9 @@ fn calls_beyond_the_load_end_with_the_first_signal() {
             assert_eq!(was_heard, is_heard, "{what}: {outcome:?}");
             let is_last = what == "a finalizer";
             let code = if is_last { 0 } else { 130 };
-            assert_eq!(outcome.code, Some(code), "{what}: {outcome:?}");
+            // A busy machine may leave the window too little of it.
+            let is_late = is_last && is_own && outcome.code == Some(3);
+            assert!(is_late || outcome.code == Some(code), "{what}: {outcome:?}");
             if is_own {
                 files.read("run.json");
             } else {
