@@ -1,5 +1,5 @@
-//! `-s`: a script makes the requests, looks at the responses, and has the last word. Its calls beyond
-//! the load end in time, and with the next signal.
+//! `-s`: a script makes the requests, looks at the responses, and has the last word. Its calls
+//! beyond the load end in time, and with the next signal.
 
 use std::num::NonZeroU32;
 use std::path::Path;

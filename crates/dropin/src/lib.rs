@@ -2,6 +2,8 @@
 //!
 //! A command line becomes a [`brunt_load::Plan`], and the [`brunt_record::Run`] that it gives
 //! becomes the peer's text. Load and measurement are those of every other run of brunt.
+//!
+//! Open `wrk` first: every tool has the same parts, `options`, `plan` and `report`.
 
 pub mod ab;
 mod ending;

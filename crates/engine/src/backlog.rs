@@ -33,8 +33,7 @@ pub(crate) struct Backlog {
 
 impl Backlog {
     /// Arrivals that do not come before [`Backlog::start`]; absent where nothing is planned. At
-    /// most
-    /// `waiting_max` wait.
+    /// most `waiting_max` wait.
     pub(crate) fn new(arrivals: Option<Arrivals>, waiting_max: u32) -> Self {
         Self {
             arrivals,

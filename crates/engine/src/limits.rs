@@ -105,7 +105,8 @@ fn descriptors_needed(plan: &Plan, backend: Backend, limit: u64) -> u64 {
     memory::open_descriptors() + DESCRIPTORS_BESIDE + workers * DESCRIPTORS_PER_WORKER + of_backends
 }
 
-/// Looks at descriptors, ports and memory. Where there is too little, the error says what to change.
+/// Looks at descriptors, ports and memory. Where there is too little, the error says what to
+/// change.
 pub(crate) fn check(
     plan: &Plan,
     negotiated: &Negotiated,

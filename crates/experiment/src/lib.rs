@@ -1,5 +1,8 @@
 //! Questions that need several rounds of load: which server is faster, how one scales, and how much
 //! it can take.
+//!
+//! Open `course` first: what decides which round comes next. `sweep`, `find` and `compare` are
+//! courses.
 
 mod comparable;
 mod compare;

@@ -1,4 +1,4 @@
-//! The one clock: the only file that asks the system for the time.
+//! The one clock: the only file that asks the system for a time that brunt decides by.
 #![expect(
     clippy::disallowed_methods,
     reason = "everything else is handed the time"

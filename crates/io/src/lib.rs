@@ -1,8 +1,8 @@
 //! The kernel as the load and the reference server use it: backends over connections in numbered
 //! slots, TLS over each of them, sockets, clock, timers and threads.
 //!
-//! Open `backend` first: what a worker asks of the kernel, and the events that answer it. `uring` and
-//! `epoll` are the two that do it, `tls` stands before either.
+//! Open `backend` first: what a worker asks of the kernel, and the events that answer it. `uring`
+//! and `epoll` are the two that do it, `tls` stands before either.
 
 pub mod backend;
 pub mod blocking;

@@ -2,6 +2,9 @@
 //! whether they may be printed, what limited it, and what several runs show together.
 //!
 //! Pure: a function of what `brunt-record` stores. The same record gives the same judgement.
+//!
+//! Open `judged` first: a run with all that follows from it. `figures` has the numbers,
+//! `invariants` what must hold, `verdict/rules` what limited the run.
 
 mod attainment;
 mod behaviour;

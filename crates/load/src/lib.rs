@@ -1,8 +1,8 @@
 //! What to send and when: the plan of a run, its target, the arrival processes, and how the load is
 //! split over workers. Pure: no clock, no socket, no thread.
 //!
-//! Open `plan` first: the parts of a [`Plan`]. When requests are due is in `arrivals`, what is sent in
-//! `request_set` and `protocol_spec`, and what is said of each protocol in `protocol`.
+//! Open `plan` first: the parts of a [`Plan`]. When requests are due is in `arrivals`, what is sent
+//! in `request_set` and `protocol_spec`, and what is said of each protocol in `protocol`.
 
 mod amounts;
 mod arrivals;

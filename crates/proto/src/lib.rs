@@ -5,6 +5,8 @@
 //! of its input, fuzzed and simulated; only rustls asks for randomness, and for the date, to tell
 //! whether certificates are valid. What a peer sends is never trusted: it is refused by a
 //! typed error, and no input makes these clients panic or keep an unbounded amount of memory.
+//!
+//! Open `http1/reply` first: the shape of all clients, in the shortest form.
 
 #[macro_use]
 mod numbered;

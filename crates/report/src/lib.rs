@@ -5,6 +5,8 @@
 //! every report can be printed again later. [`write_hlog`] and [`write_hgrm`]
 //! write files for the tools of HdrHistogram. A run with a broken invariant is printed and stored
 //! with its counts, but no rate is given for it.
+//!
+//! Open `run` first: the rows of a page. `layout` lays them out as text and HTML.
 
 mod experiment;
 mod figures;

@@ -5,6 +5,8 @@
 //! one for each worker. It hands out one [`brunt_load::RequestGenerator`] per worker. Dropping them
 //! after the run gives the states back, so that the script's `done` can look at what its threads
 //! counted.
+//!
+//! Open `generator` first: what makes the requests of a worker.
 
 mod distribution;
 mod error;

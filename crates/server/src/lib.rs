@@ -4,8 +4,8 @@
 //! as fast as the kernel allows, or late, slowly, wrongly or not at all, as its path says, and
 //! counts what it received and sent.
 //!
-//! Open `worker` first: the loop of one thread. `route` reads what a path asks for, `answer` is what a
-//! request gets over any protocol.
+//! Open `worker` first: the loop of one thread. `route` reads what a path asks for, `answer` is what
+//! a request gets over any protocol.
 //!
 //! # Routes
 //!

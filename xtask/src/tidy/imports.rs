@@ -80,7 +80,7 @@ pub(super) fn check(manifests: &[Manifest]) -> Vec<Finding> {
             if allowed.split(' ').all(|other| other != short(used)) {
                 refuse(format!(
                     "`{name}` must not use `{used}`: move what both need into a crate below both \
-                     (ARCHITECTURE.md, layers)"
+                     (ARCHITECTURE.md, crates)"
                 ));
             }
         }

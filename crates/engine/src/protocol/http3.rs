@@ -130,7 +130,7 @@ impl Http3 {
 
     /// Begins a handshake.
     fn begin(&mut self, now_ns: u64) -> Option<Box<Client>> {
-        // What the randomness in its packets follows from: no two connections of a run have the same.
+        // What the randomness in its packets follows from: each connection of a run has its own.
         self.opened += 1;
         let mut seed = [0; 32];
         seed[..8].copy_from_slice(&self.opened.to_le_bytes());

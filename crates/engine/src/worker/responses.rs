@@ -452,8 +452,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    /// A timer of the protocol is due, or a request in flight has no response in time. The connection
-    /// may not be open yet.
+    /// A timer of the protocol is due, or a request in flight has no response in time. The
+    /// connection may not be open yet.
     pub(super) fn time_out(&mut self, slot: Slot, now_ns: u64) {
         let due_ns = self.connections.first_due_ns(slot);
         if P::IN_ORDER && due_ns.saturating_add(self.task.timeout_ns) <= now_ns {

@@ -1,7 +1,8 @@
 //! The rules of the verdict: an ordered table, of which the first match wins.
 //!
-//! The order is what keeps the one error out that must not happen: no rule that speaks of the
-//! server, of the rate or of the connections is reached while a signal of the client fails.
+//! The order keeps the one error out that must not happen: that brunt's own limit is taken for the
+//! server's. Rules about the capacity of the server come after those of the client. Before them are
+//! only those whose evidence a slow client cannot make, such as a server that was gone.
 
 use brunt_load::{LoadModel, Work};
 use brunt_record::{FailureKind, FailureScope};

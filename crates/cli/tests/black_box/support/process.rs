@@ -190,8 +190,8 @@ pub(crate) fn ran(words: &str) -> Outcome {
 pub(crate) fn unless_late(make: impl Fn() -> Outcome) -> Outcome {
     // A report for people says what is broken; without one, only the exit code tells.
     let is_late = |outcome: &Outcome| {
-        let mut marks = ["(W4 broken:", "(W5 broken:", "(W4, W5 broken:"].into_iter();
-        let is_told = outcome.stdout.contains(" broken: see checks");
+        let mut marks = ["(W4 broken)", "(W5 broken)", "(W4, W5 broken)"].into_iter();
+        let is_told = outcome.stdout.contains(" broken): ");
         outcome.code == Some(3) && (!is_told || marks.any(|mark| outcome.stdout.contains(mark)))
     };
     let mut outcome = make();
