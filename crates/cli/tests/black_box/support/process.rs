@@ -194,14 +194,19 @@ pub(crate) fn unless_late(make: impl Fn() -> Outcome) -> Outcome {
         let is_told = outcome.stdout.contains(" broken): ");
         outcome.code == Some(3) && (!is_told || marks.any(|mark| outcome.stdout.contains(mark)))
     };
-    let mut outcome = make();
+    unless_spoilt(make, is_late)
+}
+
+/// Makes runs until one is not spoilt, or five were made.
+pub(crate) fn unless_spoilt<T>(make: impl Fn() -> T, is_spoilt: impl Fn(&T) -> bool) -> T {
+    let mut made = make();
     for _ in 1..5 {
-        if !is_late(&outcome) {
+        if !is_spoilt(&made) {
             break;
         }
-        outcome = make();
+        made = make();
     }
-    outcome
+    made
 }
 
 /// Starts the binary with the blank-separated `words`.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::process::{Outcome, Process, brunt};
+use super::process::{Outcome, Process, brunt, unless_spoilt};
 
 /// A run whose report was printed as JSON.
 #[derive(Debug)]
@@ -48,21 +48,6 @@ pub(crate) const EXACT: [&str; 10] = ["W1", "W2", "W6", "L2", "L5", "L7", "A4", 
 /// Runs the binary with the blank-separated `words` and takes its JSON report.
 pub(crate) fn run(words: &str) -> RunReport {
     RunReport::of(brunt(&format!("--format json {words}")))
-}
-
-/// Makes runs until one is not spoilt, or five were made.
-fn unless_spoilt(
-    make: impl Fn() -> RunReport,
-    is_spoilt: impl Fn(&RunReport) -> bool,
-) -> RunReport {
-    let mut report = make();
-    for _ in 1..5 {
-        if !is_spoilt(&report) {
-            break;
-        }
-        report = make();
-    }
-    report
 }
 
 /// Makes runs until no worker came late to an edge of its window, or left early (W4, W5): a machine
