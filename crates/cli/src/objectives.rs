@@ -183,9 +183,9 @@ pub(crate) fn announce_limits(experiment: &Experiment) {
         return;
     };
     for (outcome, stand) in [
-        ("exceeded", LimitStands::Exceeded),
+        ("failed", LimitStands::Exceeded),
         ("not judged", LimitStands::NotJudged),
-        ("open", LimitStands::Open),
+        ("undecided", LimitStands::Open),
     ] {
         for words in brunt_report::limits_that(compared, stand) {
             message::print(&format_args!("{outcome} {words}"));

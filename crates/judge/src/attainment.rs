@@ -283,10 +283,8 @@ fn of_errors(errors: u64, asked: u64, worth: f64, below: Option<f64>) -> Found {
 fn measured_ns(quantile: Quantile) -> Result<u64, Found> {
     match quantile {
         Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => Ok(ns),
-        Quantile::TooFew { samples, needed } => {
-            let [samples, needed] = [samples, needed].map(count);
-            let reason =
-                format!("too few replies to tell: {samples} of the {needed} that are needed");
+        Quantile::TooFew { needed, .. } => {
+            let reason = format!("too few replies to tell: it takes {}", count(needed));
             Err(Found::unknown(None, reason))
         }
     }

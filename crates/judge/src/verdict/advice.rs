@@ -176,6 +176,14 @@ pub(super) fn script_share(facts: &RunFacts<'_>) -> Option<f64> {
     (share >= SCRIPT_SHOWN).then_some(share)
 }
 
+/// What to do about a script whose error ended the run.
+pub(super) fn of_script(facts: &RunFacts<'_>) -> Option<String> {
+    let mut workers = facts.run.workers();
+    let has_ended = |used: &GeneratorUse| used.error.is_some();
+    let has_failed = workers.any(|worker| worker.generator.as_ref().is_some_and(has_ended));
+    has_failed.then(|| "mend the script, whose error ended the run, and repeat".to_owned())
+}
+
 /// Response times that are brunt's, though all was sent and answered: what keeps it from being on
 /// time.
 pub(super) fn of_late(graded: &GradedSignals<'_>) -> Vec<String> {

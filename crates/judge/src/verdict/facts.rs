@@ -328,7 +328,8 @@ impl<'a> RunFacts<'a> {
         // A reply that says when to come again is mostly one of those two.
         let refused = sum(by_status).max(window.retry_afters);
         let refused = refused.saturating_add(by_reset) as f64;
-        ratio(refused, self.replies().saturating_add(by_reset) as f64)
+        let failed = window.failures.of_requests(self.run.work());
+        ratio(refused, self.replies().saturating_add(failed) as f64)
     }
 
     /// Whether every worker is known to have time to spare, so that what it does late is a matter

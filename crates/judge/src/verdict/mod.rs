@@ -207,6 +207,7 @@ fn judge_cases(cases: &[RunFacts<'_>]) -> Judgement {
     if !matches!(verdict, Verdict::Invalid | Verdict::NoSuccess) {
         let of_errors = advice::of_client_errors(facts);
         decision.advice.splice(0..0, of_errors);
+        decision.advice.splice(0..0, advice::of_script(facts));
     }
     Judgement {
         verdict,

@@ -110,7 +110,9 @@ fn invalid(graded: &GradedSignals<'_>) -> Option<Decision> {
     let names: Vec<&str> = broken.iter().map(|finding| finding.id).collect();
     let names = names.join(", ");
     let because = format!("do not trust the figures ({names} broken): {detail}");
-    Some(graded.decision(because, [], [""; 0]))
+    let advice = "end other programs, or use fewer workers (-t), and repeat; if it is INVALID \
+                  again, report it as a defect of brunt, with what -v prints";
+    Some(graded.decision(because, [], [advice]))
 }
 
 fn no_success(graded: &GradedSignals<'_>) -> Option<Decision> {
@@ -285,11 +287,14 @@ fn missing_words(facts: &RunFacts<'_>, found: &ServerFailure) -> String {
 fn losses(facts: &RunFacts<'_>, found: &ServerFailure) -> String {
     let attempts = counted(found.attempts_failed, "attempt", "attempts");
     let kind = found.kind.map_or("", FailureKind::label);
-    let failed = format!("{attempts} to connect failed ({kind})");
+    let attempts = format!("{attempts} to connect ({kind})");
     let unit = facts.run.unit();
     match found.requests_failed {
-        0 => failed,
-        requests => format!("{} and {failed}", counted(requests, unit.one, unit.many)),
+        0 => format!("{attempts} failed"),
+        requests => format!(
+            "{} failed, and {attempts}",
+            counted(requests, unit.one, unit.many)
+        ),
     }
 }
 
@@ -545,7 +550,10 @@ fn refused(graded: &GradedSignals<'_>) -> Option<Decision> {
         "-r RATE"
     };
     let advice = format!("raise the server's limit, or stay below it: {lower}");
-    let because = format!("{}, by a limit of its own", graded.detail(Id::Refusals));
+    let because = format!(
+        "the server's own limit was reached: {}",
+        graded.detail(Id::Refusals)
+    );
     let is_limited = graded.fails(Id::Refusals);
     is_limited.then(|| graded.decision_with_cpus(because, [Id::Refusals], [advice]))
 }

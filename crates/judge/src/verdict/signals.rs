@@ -472,7 +472,7 @@ fn worker_idle(facts: &RunFacts<'_>) -> SignalReading {
     let threads = known(facts.threads, "the workers' threads were not read")?;
     let idle = threads.idle_least;
     let is_one = facts.agent.workers.len() == 1;
-    let least = if is_one { "" } else { "≥" };
+    let least = if is_one { "" } else { "at least " };
     let words = format!("brunt idle {least}{}", percent(idle));
     let unread = counted(threads.unread as u64, "worker was", "workers were");
     let unread = format!("{words}; {unread} not read");
@@ -1097,7 +1097,7 @@ fn refusals(facts: &RunFacts<'_>) -> SignalReading {
     let names = ways.filter_map(|(count, name)| (count > 0).then_some(name));
     let names: Vec<&str> = names.collect();
     let (shown, names) = (percent(share), names.join(", "));
-    let words = format!("the server refused {shown} of the requests ({names})");
+    let words = format!("{shown} of the requests refused ({names})");
     Ok(Reading::above(share, [0.0, REFUSED_FAIL], words))
 }
 
@@ -1124,15 +1124,15 @@ fn planned_rate(facts: &RunFacts<'_>) -> SignalReading {
     let (share, planned_per_s) = known(found, "nothing was planned in the window")?;
     let is_long = facts.run.window_ns >= PLAN_WINDOW_LEAST_NS;
     only_if(is_long, "the window is too short to show a backlog")?;
-    let unit = if facts.is_open() {
-        facts.run.unit().per_s
+    let (unit, done) = if facts.is_open() {
+        (facts.run.unit().per_s, "answered")
     } else {
-        "connections/s"
+        ("connections/s", "served")
     };
     let [share_words, planned] = [percent(share.min(1.0)), rate(planned_per_s)];
     let words = format!("{share_words} of the planned {planned} {unit}");
     Ok(if share >= PLAN_MET && facts.overload.is_none() {
-        Reading::fail(format!("{words} answered"))
+        Reading::fail(format!("{words} {done}"))
     } else {
         Reading::healthy(words)
     })

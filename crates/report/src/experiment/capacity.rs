@@ -185,7 +185,7 @@ fn answer(capacity: &Capacity) -> String {
 fn next(capacity: &Capacity) -> Option<String> {
     let rate = half(capacity.result().met_per_s?)?;
     let line = format!("brunt -r {rate} URL");
-    Some(format!("response times at half of the capacity: {line}"))
+    Some(format!("response times at half of that rate: {line}"))
 }
 
 fn asked(capacity: &Capacity) -> Vec<String> {
@@ -353,7 +353,7 @@ fn tone(step: &CapacityStep) -> Tone {
 fn steps(capacity: &Capacity, page: &mut Page) {
     let (name, q) = quantile(capacity);
     let unit = per_s(capacity.load.as_ref());
-    let heads = ["rate", "window", unit, &name, "≤ (95 %)", "errors"];
+    let heads = ["rate", "window", unit, &name, "CI up to", "errors"];
     page.table_head(STEPS, "step", &heads, "");
     for step in &capacity.steps {
         let word = step_outcome(step);

@@ -50,10 +50,10 @@ pub(super) fn sections(compared: &ComparedRounds, page: &mut Page) {
 /// What was asked to stay within bounds, and whether it did.
 fn limits(compared: &ComparedRounds, page: &mut Page) {
     for (label, stand, tone) in [
-        ("EXCEEDED", LimitStands::Exceeded, Tone::Bad),
+        ("FAILED", LimitStands::Exceeded, Tone::Bad),
         ("not judged", LimitStands::NotJudged, Tone::Bad),
-        ("open", LimitStands::Open, Tone::Warning),
-        ("kept", LimitStands::Kept, Tone::Plain),
+        ("undecided", LimitStands::Open, Tone::Warning),
+        ("passed", LimitStands::Kept, Tone::Plain),
     ] {
         for words in limits_that(compared, stand) {
             page.row(label, &[words], tone);
@@ -210,7 +210,12 @@ fn rows(
             .map(|(side, median)| format!("{} {}", names[side], value(median)))
     });
     let medians = medians.map_or_else(|| vec!["not known".to_owned()], |both| both.into());
-    page.row("  medians", &medians, Tone::Plain);
+    let label = if found.basis == Basis::Pairs {
+        "  medians"
+    } else {
+        "  measured"
+    };
+    page.row(label, &medians, Tone::Plain);
     if let Some(noise) = found.noise {
         let noise = units::percent(noise);
         let noise = format!("two measurements of the same side differ by {noise} at most");
@@ -499,7 +504,7 @@ fn limit(limit: &ChangeLimit) -> String {
     let sign = if limit.is_rise { ">" } else { "<" };
     let change = units::percent_change(limit.change);
     let [_, typed, _] = compared_names(limit.compared);
-    format!("{typed} {sign} {change}")
+    format!("--fail-if {typed} {sign} {change}")
 }
 
 /// The limits that stand so, a line each.

@@ -2,7 +2,9 @@
 
 use std::io;
 
-use brunt_judge::{RoundRecord, RoundUse, Spread, Sweep, SweepAxis, SweepHighest, SweepPoint};
+use brunt_judge::{
+    RoundRecord, RoundUse, Spread, Sweep, SweepAxis, SweepHighest, SweepPoint, Verdict,
+};
 
 use super::{environment, figure, known, load_of, per_s};
 use crate::ReportError;
@@ -94,6 +96,25 @@ fn varied(sweep: &Sweep) -> String {
     }
 }
 
+/// What a verdict says of a number of connections or a rate.
+fn meaning(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Invalid => "the figures are not to be trusted",
+        Verdict::NoSuccess => "no request succeeded",
+        Verdict::ServerFailed => "the server was gone or silent for a time",
+        Verdict::Disturbed => "other programs or the hypervisor took the CPUs",
+        Verdict::Inconclusive => "what limited is not known",
+        Verdict::ClientLimited => "brunt was the limit",
+        Verdict::NetworkLimited => "the network was the limit",
+        Verdict::RateLimited => "the planned rate, or a limit that the server sets, was the limit",
+        Verdict::ThinkTime => "the think time was the limit",
+        Verdict::ServerLimited => "the server was busy all the time",
+        Verdict::ConcurrencyLimited => "more connections give more",
+        Verdict::SharedHost => "brunt and the server competed for CPUs",
+        Verdict::SharedServer => "the server was busy with other clients too",
+    }
+}
+
 /// The rows of what was found.
 fn findings(sweep: &Sweep, page: &mut Page) {
     let axis = sweep.plan.varied;
@@ -119,10 +140,8 @@ fn findings(sweep: &Sweep, page: &mut Page) {
         };
         let rounds = units::counted(rate.rounds as u64, "round", "rounds");
         let median = units::rate(rate.median);
-        found(
-            "highest",
-            format!("{median} {per_s} {at} (median of {rounds})"),
-        );
+        let of = if rate.rounds > 1 { "median of " } else { "" };
+        found("highest", format!("{median} {per_s} {at} ({of}{rounds})"));
     }
     let points = sweep.points();
     let widths = points.iter();
@@ -192,9 +211,16 @@ pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
         let verdict = point.verdict.map_or("-", |verdict| verdict.name());
         page.table_row(RATES, &label, &cells, verdict, Tone::Plain);
     }
+    let mut verdicts: Vec<Verdict> = points.iter().filter_map(|point| point.verdict).collect();
+    verdicts.sort_by_key(|verdict| verdict.name());
+    verdicts.dedup();
+    for verdict in verdicts {
+        let words = format!("{}: {}", verdict.name(), meaning(verdict));
+        page.row("", &[words], Tone::Plain);
+    }
     page.section("Errors, CPUs and memory", Role::Figures);
     let name = axis.name();
-    let second = format!("{name}: requests without success, CPUs used, and most memory");
+    let second = format!("{name}: requests without success, CPUs used, and peak memory");
     page.line(&second, Tone::Plain);
     for heads in [
         ["", "server", "", "", "brunt", "", ""],

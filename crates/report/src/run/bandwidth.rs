@@ -58,7 +58,11 @@ fn streams(bandwidth: &Bandwidth, page: &mut Page) {
     let mut items = vec![format!("{streams} open at the end")];
     if let Some((least, most)) = bandwidth.extremes {
         let [least, most] = [least, most].map(units::bytes);
-        items.push(format!("{least} to {most} each"));
+        items.push(if least == most {
+            format!("{least} each")
+        } else {
+            format!("{least} to {most} each")
+        });
     }
     page.row("streams", &items, Tone::Plain);
 }

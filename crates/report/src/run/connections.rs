@@ -1,6 +1,6 @@
 //! The rows of connections, those that were only kept open among them, and of all phases of a run.
 
-use brunt_judge::{Figure, Held, Judged, Summary};
+use brunt_judge::{Figure, Held, Judged, RunFigures, Summary};
 use brunt_load::{LoadModel, Work};
 use brunt_record::Run;
 
@@ -54,7 +54,10 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
         // The report shows attempts as it shows requests, and the run keeps none of them open.
         page.row("all phases", &items, Tone::Plain);
     } else if is_full || !is_steady || !items.is_empty() {
-        items.insert(0, live_connections(summary, is_steady));
+        // Of connections that carry one request each, few are open, and that is no news.
+        if is_full || !run.connects_per_request() {
+            items.insert(0, live_connections(summary, is_steady));
+        }
         // An open loop opens no connection that no request needs.
         let is_unneeded = live.missing.unneeded_ns > 0;
         let is_short = !is_sessions && !is_unneeded && live.min < live.asked;
@@ -115,9 +118,7 @@ pub(super) fn whole_run(judged: &Judged<'_>, page: &mut Page) {
         (Ok(count), None | Some(0)) => format!("server counted {}", units::count(count)),
         (Ok(count), Some(own)) => {
             let [count, own] = [count, own].map(units::count);
-            format!(
-                "the server's own counter rose by {count}, up to {own} of them brunt's reads of it"
-            )
+            format!("the server counted {count}, up to {own} of them brunt's reads of its counter")
         }
     }));
     page.row("whole run", &items, Tone::Plain);

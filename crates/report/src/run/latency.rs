@@ -93,13 +93,24 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
     if is_open && (is_full || service_differs(latencies)) {
         table.ended("service time", &latencies.service, "since sent");
         let since = "latency counts from the planned instant, service time from the send";
-        table.count_since(&latencies.service, since);
+        table.legend(&latencies.service, since);
+        if latencies.unfinished.count() > 0 {
+            let replies = "service time is of replies alone, latency of all that was planned";
+            table.legend(&latencies.service, replies);
+        }
     }
     if is_full || is_client_limited || warns(SignalId::OwnShare) || own_differs(run) {
         let every = run.plan.observation.stamps.every();
         let is_sampled = every.is_some_and(|every| every.get() > 1);
         let note = if is_sampled { "sampled" } else { "" };
         table.ended("of the server", &latencies.split.rest, note);
+        if is_sampled && !is_full {
+            let [stamped, all] = [&latencies.split.rest, &latencies.response];
+            let [stamped, all] = [stamped, all].map(|of| units::count(of.count()));
+            let words =
+                format!("sampled: {stamped} of the {all} replies have the kernel's time stamps");
+            table.legend(&latencies.split.rest, &words);
+        }
     }
     if is_full {
         table.ended("of brunt", &latencies.split.own, "");
@@ -128,7 +139,7 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
     if is_sessions {
         table.ended("first reply", &latencies.first_reply, "since due");
         let since = "first reply counts from the planned instant, latency from the send";
-        table.count_since(&latencies.first_reply, since);
+        table.legend(&latencies.first_reply, since);
     }
     if is_full {
         table.too_few();
@@ -298,8 +309,7 @@ impl<'a> Table<'a> {
             Of::Quantile(q) => matches!(run.response_quantile(q), Quantile::AtLeast { .. }),
             Of::Mean | Of::Max => false,
         });
-        // Of an overload the rows above say what was never answered.
-        if unfinished.count() > 0 && (is_full || shows_bound && judged.overload.is_none()) {
+        if unfinished.count() > 0 && (is_full || shows_bound) {
             let unit = run.unit();
             let [one, many] = [unit.one, unit.many].map(|noun| format!("{noun} had"));
             let unfinished = counted(unfinished.count(), &one, &many);
@@ -334,8 +344,8 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// From when on the rows above count, in words, where the last of them is there.
-    fn count_since(&mut self, histogram: &Histogram, words: &str) {
+    /// What the rows above mean, in words, where the last of them is there.
+    fn legend(&mut self, histogram: &Histogram, words: &str) {
         if histogram.count() > 0 {
             self.page.row("", &[words.to_owned()], Tone::Plain);
         }
@@ -471,8 +481,8 @@ pub(super) fn spectrum(run: &Run, page: &mut Page) {
         let none = "no reply to a request of the window".to_owned();
         return page.row("spectrum", &[none], Tone::Plain);
     }
-    let mut headings = vec!["response", "percentile", "count"];
-    headings.extend(service.map(|_| "service"));
+    let mut headings = vec!["latency", "percentile", "total count"];
+    headings.extend(service.map(|_| "service time"));
     page.table_head(WIDE, "spectrum", &headings, "");
     // Where nothing lies between two steps, the higher one tells it all.
     let is_last =

@@ -100,7 +100,7 @@ fn protocol(run: &Run, is_full: bool) -> Vec<String> {
         items.push(format!("server name {name}"));
     }
     if tls.resumption {
-        items.push("sessions resumed".to_owned());
+        items.push("TLS sessions resumed".to_owned());
     } else if is_full {
         items.push("full handshakes".to_owned());
     }
@@ -358,7 +358,7 @@ pub(super) fn all_sent(run: &Run, summary: &Summary) -> bool {
 }
 
 /// What is said of the arrivals that waited.
-pub(super) const WAITED: &str = "found no connection free";
+pub(super) const WAITED: &str = "waited for a free connection";
 
 /// The outcome of the arrivals planned in the window.
 pub(super) fn arrivals(judged: &Judged<'_>) -> Vec<String> {
@@ -379,9 +379,7 @@ pub(super) fn arrivals(judged: &Judged<'_>) -> Vec<String> {
 }
 
 /// How far the server was from following the schedule.
-pub(super) fn overload(overload: &Overload, unit: &str) -> Vec<String> {
-    // On these connections: with more of them, the server may do more.
-    let capacity = units::rate(overload.capacity_per_s);
+pub(super) fn overload(overload: &Overload) -> Vec<String> {
     let growth = match overload.growth_ns_per_s {
         Some(ns) => {
             let growth = units::duration(ns.max(0.0).round() as u64);
@@ -389,7 +387,7 @@ pub(super) fn overload(overload: &Overload, unit: &str) -> Vec<String> {
         }
         None => "the longer the run, the longer the latencies".to_owned(),
     };
-    vec![format!("about {capacity} {unit} were answered"), growth]
+    vec!["the planned rate was not kept".to_owned(), growth]
 }
 
 fn count(value: u32) -> String {

@@ -115,11 +115,7 @@ pub(super) fn arrivals(judged: &Judged<'_>, page: &mut Page) {
         page.row("arrivals", &load::arrivals(judged), tone);
     }
     if let Some(overload) = judged.overload.filter(|_| !is_withheld) {
-        let is_sessions = matches!(run.plan.load.model, LoadModel::Sessions { .. });
-        let per_s = run.unit().per_s;
-        let unit = if is_sessions { "connections/s" } else { per_s };
-        let items = load::overload(&overload, unit);
-        page.row("overloaded", &items, Tone::Warning);
+        page.row("overloaded", &load::overload(&overload), Tone::Warning);
     }
 }
 
@@ -247,7 +243,7 @@ pub(super) fn failures(judged: &Judged<'_>, page: &mut Page) {
         page.row("  outside", &outside, Tone::Bad);
     }
     if !others.is_empty() {
-        others.push("no request in flight, in the whole run".to_owned());
+        others.push("without a request in flight, in all phases".to_owned());
         // Where there are no requests, what failed had none.
         let has_units = run.work().has_units();
         let label = if has_units { "  others" } else { "failures" };

@@ -477,9 +477,9 @@ fn a_comparison_names_its_sides_and_what_was_kept() {
     let all = Experiment::Comparison(found.clone());
     let comment = written(&all, Format::Markdown);
     for words in [
-        "    EXCEEDED    cpu > +3.0 %: change uses ",
-        "    kept        cpu > +30 %: change uses ",
-        "    kept        p50 > +20 %: no difference shown between base and fourth",
+        "    FAILED      --fail-if cpu > +3.0 %: change uses ",
+        "    passed      --fail-if cpu > +30 %: change uses ",
+        "    passed      --fail-if p50 > +20 %: no difference shown between base and fourth",
     ] {
         assert!(comment.contains(words), "{words}: {comment}");
     }
@@ -515,7 +515,7 @@ fn a_limit_within_the_interval_is_open() {
         written(&compared, Format::Text)
     };
     let one = text(&compared);
-    let open = "\nopen        rate < -0.1 %: too few rounds to tell (B: ";
+    let open = "\nundecided   --fail-if rate < -0.1 %: too few rounds to tell (B: ";
     assert!(one.contains(open), "{one}");
     // The same pairs tell less where they were looked at more often.
     let width = |compared: &ComparedRounds| {

@@ -241,7 +241,7 @@ fn a_server_that_was_gone_is_a_finding_of_its_own() {
     for &(times, when) in cases {
         let mut run = gone(times);
         let judgement = judged_as(&run, Verdict::ServerFailed, when, "");
-        let losses = "8 requests and 40 attempts to connect failed (connection refused)";
+        let losses = "8 requests failed, and 40 attempts to connect (connection refused)";
         assert!(judgement.because.ends_with(losses), "{}", judgement.because);
         // Even one that is at its end, or a brunt that is.
         busy_for(&mut run, 1_960);

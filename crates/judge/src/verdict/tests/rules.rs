@@ -262,7 +262,7 @@ fn the_rate_limits() {
             .on(|| remote(open())),
         // A limiter.
         situation(RateLimited, |run| answered_with(run, 429, 500))
-            .says("refusals | the server refused 3.1 % of the requests (429) | -r RATE"),
+            .says("refusals | limit was reached: 3.1 % of the requests refused (429) | -r RATE"),
         // A limiter in a server at its end.
         situation(RateLimited, |run| {
             saturated(run);
