@@ -3,7 +3,7 @@
 use brunt_load::Plan;
 use serde_json::{Value, json};
 
-use crate::support::process::{Outcome, brunt, ran, success};
+use crate::support::process::{Outcome, brunt, success};
 use crate::support::serve::Serve;
 use crate::support::simulated::{at_rate, plan, simulate, with_method};
 use crate::support::stored::Stored;
@@ -47,7 +47,7 @@ fn a_slower_server_is_told_from_a_run_of_each() {
     let (server, files) = (Serve::start(), Stored::new());
     let [old, new] = ["5ms", "10ms"].map(|delay| {
         let (path, url) = (files.path(delay) + ".json", server.url("/delay/"));
-        ran(&format!("{LOAD} -q -o {path} {url}{delay}"));
+        success(&format!("{LOAD} -q -o {path} {url}{delay}"));
         path
     });
     let (found, outcome) = compared("--fail-if rate<-5%", &[&old, &new]);
@@ -63,9 +63,9 @@ fn a_slower_server_is_told_from_a_run_of_each() {
             for part in [" % slower (95 % CI ", "how runs vary from one to the next"] {
                 assert!(says.contains(part), "{says}");
             }
-            outcome.assert_says(&["exceeded rate < -5.0 %"]);
+            outcome.assert_says(&["failed --fail-if rate < -5.0 %"]);
         }
-        _ => outcome.assert_says(&["not judged rate < -5.0 %"]),
+        _ => outcome.assert_says(&["not judged --fail-if rate < -5.0 %"]),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Messages over TCP as brunt counts them, against the counts of redis-server and brunt's own.
 
 use crate::loads::MACHINERIES;
-use crate::support::process::{brunt, ran, success};
+use crate::support::process::{brunt, success};
 use crate::support::redis::Redis;
 use crate::support::run::RunReport;
 use crate::support::serve::ServeTcp;
@@ -108,7 +108,7 @@ fn several_messages_after_one_that_opens_the_connection() {
 fn over_a_unix_socket() {
     let redis = Redis::start();
     let path = redis.socket().display().to_string();
-    let outcome = ran(&format!("tcp {PING} -n 100 -c 2 --unix-socket {path}"));
+    let outcome = success(&format!("tcp {PING} -n 100 -c 2 --unix-socket {path}"));
     assert_eq!(redis.calls("ping"), 100);
     outcome.assert_prints(&["messages    100 ok", "msg/s"]);
     for word in ["req/s", "requests", "statuses"] {

@@ -124,7 +124,7 @@ fn what_no_run_holds() {
         list("0", 1_000_000)
     );
     let outcome = report(&with(&whole, "/agents/0/evidence/network/route", &junk));
-    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    outcome.exits_unless_late(0);
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let (open, close) = (open.repeat(1_000_000), close.repeat(1_000_000));
         for pointer in ["/format", "/plan", "/agents/0/workers"] {

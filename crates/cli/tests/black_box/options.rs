@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::process::{Process, binary, brunt_with, limited, refused, unless_late};
+use crate::support::process::{Process, binary, brunt_with, limited, refused};
 use crate::support::recorder::Recorder;
 use crate::support::run::{RunReport, run};
 use crate::support::serve::{Serve, ServeUnix};
@@ -112,7 +112,7 @@ fn the_descriptors_that_are_asked_for_are_enough() {
         assert_eq!(advises_another, options.contains("epoll"), "{outcome:?}");
         let (_, advice) = outcome.stderr.split_once("`ulimit -n ").expect("an advice");
         let (needed, _) = advice.split_once('`').expect("its end");
-        unless_late(|| limited(&format!("ulimit -n {needed}"), &words)).exits(0);
+        limited(&format!("ulimit -n {needed}"), &words).exits_unless_late(0);
     }
 }
 

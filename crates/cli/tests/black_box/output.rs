@@ -1,7 +1,7 @@
 //! Where reports go and what they look like there.
 
 use crate::support::csv_row;
-use crate::support::process::{Process, brunt, in_shell, limited, ran, success};
+use crate::support::process::{Process, brunt, in_shell, limited, success};
 use crate::support::run::RunReport;
 use crate::support::serve::Serve;
 use crate::support::stored::Stored;
@@ -145,7 +145,7 @@ fn a_dash_is_standard_output() {
 fn progress_is_lines_of_json_where_asked_for() {
     let server = Serve::start();
     let url = server.url("/");
-    let outcome = ran(&format!(
+    let outcome = success(&format!(
         "--progress json -c 3 -d 1300ms --warmup 100ms -o /dev/null {url}"
     ));
     let records: Vec<serde_json::Value> = outcome

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::at_once;
 use crate::support::chromium::{open, read_without_scripts};
-use crate::support::process::{Outcome, brunt, brunt_with, unless_late};
+use crate::support::process::{Outcome, brunt, brunt_with};
 use crate::support::serve::Serve;
 use crate::support::simulated::{at_rate, plan, simulate};
 use crate::support::stored::Stored;
@@ -24,7 +24,7 @@ const HOSTILE: &str = "</script></style></pre>--><!--<script>document.title='own
 /// The page of a run with these blank-separated words.
 fn page_of_run(pages: &Stored, name: &str, words: &str) -> PathBuf {
     let page = pages.place(name);
-    let outcome = unless_late(|| brunt(&format!("-q -o {} {words}", page.display())));
+    let outcome = brunt(&format!("-q -o {} {words}", page.display()));
     assert_written(&page, &outcome);
     page
 }

@@ -98,8 +98,7 @@ fn a_sleep_that_is_forbidden_is_no_matter() {
         format!("--backend epoll -c 2 -r 500 -d 300ms {url}"),
     ] {
         let outcome = without_call(CLOCK_NANOSLEEP, &line);
-        // A busy machine may leave the window too little of it.
-        assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+        let outcome = outcome.exits_unless_late(0);
         assert!(!outcome.stderr.contains("panicked"), "{outcome:?}");
     }
 }

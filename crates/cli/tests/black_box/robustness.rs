@@ -9,7 +9,7 @@ use crate::support::BACKENDS;
 use crate::support::listener::Port;
 use crate::support::malformed::MalformedServer;
 use crate::support::process::brunt;
-use crate::support::run::{RunReport, run, that_sends};
+use crate::support::run::{RunReport, run};
 
 /// Far above what these runs need, and far below what an endless reply would take.
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
@@ -84,7 +84,7 @@ fn kinds_of(
 /// Runs `load` against `url` on a backend, and checks what holds for every such run.
 fn survive(backend: &str, url: &str, load: &str) -> RunReport {
     let words = format!("--backend {backend} -t 1 --warmup 0s {load} {url}");
-    let report = that_sends(|| run(&words));
+    let report = run(&words);
     let requests = report.requests();
     assert!(requests.sent > 0, "{url} on {backend}");
     let resident_bytes = report.number("/agents/0/host/peak_resident_bytes");
@@ -131,7 +131,7 @@ fn malformed_answers_of_streams_are_counted(
         } else {
             ""
         };
-        let load = format!("{protocol} -c 2 -d 50ms {timeout}");
+        let load = format!("{protocol} -c 2 -d 150ms {timeout}");
         let report = survive(backend, &server.url(&path), &load);
         let (requests, failures) = (report.requests(), report.failures());
         let failed = if expected.is_empty() {

@@ -90,8 +90,7 @@ fn prints_stand_where_they_belong() {
                   function teardown() print('teardown') end\n\
                   function done(summary) print('done', summary.requests) end\n";
     let (outcome, requests) = run_script(source, "-c 1");
-    // A busy machine may leave the window too little of it.
-    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    let outcome = outcome.exits_unless_late(0);
     let places = [
         "load", "load", "init", "response", "teardown", "http://", "CPUs ", "done",
     ];
@@ -212,8 +211,7 @@ fn modules_in_c_load() {
                   end\n\
                   print('exported')\n";
     let (outcome, _) = run_script(source, "-c 1");
-    // A busy machine may leave the window too little of it.
-    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    let outcome = outcome.exits_unless_late(0);
     assert!(outcome.stdout.starts_with("exported\n"), "{outcome:?}");
 }
 

@@ -4,7 +4,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use crate::support::process::{
-    Outcome, Process, binary, brunt, brunt_with, refused, success, success_with, unless_late,
+    Outcome, Process, binary, brunt, brunt_with, refused, success, success_with,
 };
 use crate::support::serve::{Serve, ServeTcp};
 use crate::support::stored::Stored;
@@ -145,10 +145,10 @@ fn a_key_log_that_others_may_read_is_refused() {
     refused(&outcome, &typed);
     assert_eq!(files.text("keys"), "");
     set_mode(0o600);
-    unless_late(secured).exits(0);
+    secured().exits_unless_late(0);
     assert!(!files.text("keys").is_empty());
     std::fs::remove_file(&log).expect("it is ours");
-    unless_late(secured).exits(0);
+    secured().exits_unless_late(0);
     let mode = std::fs::metadata(&log).expect("it was made").mode();
     assert_eq!(mode & 0o777, 0o600);
 }

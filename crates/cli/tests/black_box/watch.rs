@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::support::nginx::Nginx;
-use crate::support::process::{Process, brunt, first_line, start, unless_late};
+use crate::support::process::{Process, brunt, first_line, start};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
 use crate::support::wait_for;
@@ -96,7 +96,7 @@ fn a_server_that_may_not_be_looked_into_has_a_reason() {
         }
         Process::start(client).wait()
     };
-    let outcome = unless_late(run).exits(0);
+    let outcome = run().exits_unless_late(0);
     for words in [
         "server not watched: the process that listens on port",
         "run brunt as that user or as root",

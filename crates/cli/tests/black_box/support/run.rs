@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::process::{Outcome, Process, brunt, unless_spoilt};
+use super::process::{Outcome, Process, brunt};
 
 /// A run whose report was printed as JSON.
 #[derive(Debug)]
@@ -48,21 +48,6 @@ pub(crate) const EXACT: [&str; 10] = ["W1", "W2", "W6", "L2", "L5", "L7", "A4", 
 /// Runs the binary with the blank-separated `words` and takes its JSON report.
 pub(crate) fn run(words: &str) -> RunReport {
     RunReport::of(brunt(&format!("--format json {words}")))
-}
-
-/// Makes runs until no worker came late to an edge of its window, or left early (W4, W5): a machine
-/// that is busy with other things may spoil some like that, and in no other way.
-pub(crate) fn in_common_window(make: impl Fn() -> RunReport) -> RunReport {
-    unless_spoilt(make, |report| {
-        let broken = report.broken();
-        !broken.is_empty() && broken.iter().all(|id| matches!(id.as_str(), "W4" | "W5"))
-    })
-}
-
-/// Makes runs until one sent something: a machine that is busy with other things may not let brunt
-/// run for as long as a short window.
-pub(crate) fn that_sends(make: impl Fn() -> RunReport) -> RunReport {
-    unless_spoilt(make, |report| report.requests().sent == 0)
 }
 
 /// Starts a run with the blank-separated `words` whose report is JSON.
