@@ -168,8 +168,8 @@ fn answer(capacity: &Capacity) -> String {
             let missed = missed.map(|missed| format!("{missed} misses them"));
             let missed = missed.unwrap_or_else(|| "none missed them so far".to_owned());
             format!(
-                "{met}; {missed}; the budget of {budget} is over, and a longer --budget brings the \
-                 two closer"
+                "{met}; {missed}; the budget of {budget} is over, a longer --budget tells more \
+                 exactly"
             )
         }
         CapacityEnd::Nothing { reason } => {
@@ -183,9 +183,10 @@ fn answer(capacity: &Capacity) -> String {
 
 /// The run that shows the server below its capacity.
 fn next(capacity: &Capacity) -> Option<String> {
-    let rate = half(capacity.result().met_per_s?)?;
+    let met_per_s = capacity.result().met_per_s?;
+    let (rate, met) = (half(met_per_s)?, units::rate(met_per_s));
     let line = format!("brunt -r {rate} URL");
-    Some(format!("response times at half of that rate: {line}"))
+    Some(format!("response times at half of {met}/s: {line}"))
 }
 
 fn asked(capacity: &Capacity) -> Vec<String> {

@@ -107,8 +107,7 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
         if is_sampled && !is_full {
             let [stamped, all] = [&latencies.split.rest, &latencies.response];
             let [stamped, all] = [stamped, all].map(|of| units::count(of.count()));
-            let words =
-                format!("sampled: {stamped} of the {all} replies have the kernel's time stamps");
+            let words = format!("sampled: {stamped} of the {all} replies have kernel time stamps");
             table.legend(&latencies.split.rest, &words);
         }
     }

@@ -243,10 +243,13 @@ pub(super) fn failures(judged: &Judged<'_>, page: &mut Page) {
         page.row("  outside", &outside, Tone::Bad);
     }
     if !others.is_empty() {
-        others.push("without a request in flight, in all phases".to_owned());
         // Where there are no requests, what failed had none.
-        let has_units = run.work().has_units();
-        let label = if has_units { "  others" } else { "failures" };
+        let (label, when) = if run.work().has_units() {
+            ("  others", "without a request in flight, in all phases")
+        } else {
+            ("failures", "in all phases")
+        };
+        others.push(when.to_owned());
         page.row(label, &others, Tone::Bad);
     }
     // Of a server that failed the verdict says when.
