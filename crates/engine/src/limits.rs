@@ -73,8 +73,9 @@ pub(crate) fn sources(plan: &Plan, peer: &Peer) -> Sources {
             ..Sources::default()
         };
     }
-    // The kernel slows down when it searches the last free ports: half of them is comfortable.
-    let ports = (ports_per_address() / 2).max(1);
+    // The kernel tries every second port first, and searches long once those are taken: a third of
+    // all leaves it room.
+    let ports = (ports_per_address() / 3).max(1);
     let count = ports_needed(plan, target.ip()).div_ceil(ports);
     if count <= 1 {
         return Sources::default();

@@ -151,12 +151,9 @@ pub(super) fn common_window(facts: &Facts<'_>) -> Checked {
     let outside_ns = after_ns(earliest_start, 0).max(after_ns(common_end, latest_end));
     let lost_ns = (longest_ns - overlap_ns.min(longest_ns)).max(outside_ns);
     let shared = 1.0 - lost_ns as f64 / longest_ns.max(1) as f64;
-    let [together, window, longest] = [overlap_ns, facts.run.window_ns, longest_ns].map(time);
+    let [together, window] = [overlap_ns, facts.run.window_ns].map(time);
     let share = percent(shared);
-    let words = format!(
-        "the workers measured together for {together} of a window of {window} ({share}), the \
-         longest for {longest}"
-    );
+    let words = format!("all workers measured at once for {together} of {window} ({share})");
     problems.none()?;
     must(shared >= OVERLAP_BROKEN || lost_ns <= WAKE_UP_NS, &words)?;
     Ok(CheckOutcome::held_or_flagged(
@@ -216,7 +213,7 @@ pub(super) fn ends_on_time(facts: &Facts<'_>) -> Checked {
         .duration_ns
         .unwrap_or(facts.run.window_ns);
     let off = time(off_ns);
-    let words = format!("measure ended {off} from its planned end; {drain}");
+    let words = format!("the window ended {off} from its planned end; {drain}");
     let is_late = off_ns > END_LATE_NS || off_ns as f64 > duration_ns as f64 * END_LATE_SHARE;
     Ok(CheckOutcome::held_or_flagged(is_late, words))
 }

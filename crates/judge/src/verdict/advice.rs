@@ -241,11 +241,11 @@ pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
     let facts = graded.facts;
     let plan = &facts.run.plan;
     let mut advice = Vec::new();
-    let sweep = of_other_connections(facts.run);
-    advice.extend(sweep.map(|line| format!("other numbers of connections: {line}")));
     if graded.grade(Id::ServerCpu) == Grade::Unknown && facts.is_local() {
         advice.push("watch the server's process: --watch PID".to_owned());
     }
+    let sweep = of_other_connections(facts.run);
+    advice.extend(sweep.map(|line| format!("other numbers of connections: {line}")));
     if !graded.all(RunFacts::network_has_room) {
         let slowest = "say the speed of the slowest link on the way: --link-speed 10gbit";
         advice.push(slowest.to_owned());

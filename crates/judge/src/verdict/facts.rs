@@ -18,7 +18,7 @@ use crate::behaviour::steadiness::steadiness_of;
 use crate::elasticity::Elasticity;
 use crate::facts::Facts;
 use crate::invariants::{Finding, InvariantStatus};
-use crate::units::short::{duration, percent};
+use crate::units::short::percent;
 use crate::units::{self, count, plural};
 use crate::{
     Bandwidth, Clean, CleanFigures, Quantile, ROUND_QUANTILES, Steadiness, Summary, samples_needed,
@@ -764,10 +764,13 @@ impl OwnPart {
         })
     }
 
-    /// `67 % of p99, 600 µs, is brunt's own`.
+    /// `about 67 % of p99 is brunt's own`: of a sample, whose p99 may be another.
     pub(super) fn words(&self) -> String {
-        let (share, length) = (percent(self.share), duration(self.ns));
-        format!("{share} of {}, {length}, is brunt's own", self.of)
+        format!(
+            "about {} of {} is brunt's own",
+            percent(self.share),
+            self.of
+        )
     }
 }
 

@@ -80,7 +80,8 @@ const VERDICT_RULES: &[VerdictRule] = &[
     // `server_limited` holds, and others send a part of what the server receives.
     (Verdict::SharedServer, shared_server),
     // The client is known to have time, and the server is at its end: by its CPU, quota or accept
-    // queue; or, where the network has room, by a backlog or an experiment.
+    // queue; or, where network and host have room, by a backlog, its receive window or an
+    // experiment.
     (Verdict::ServerLimited, server_limited),
     // The server did not take all connections, and answered on the others throughout.
     (Verdict::ConcurrencyLimited, connections_refused),
@@ -152,7 +153,7 @@ fn cause_words(facts: &RunFacts<'_>, found: &NoSuccess) -> String {
         NoSuccessCause::Failure(kind) => format!("{which} failed ({})", kind.label()),
         NoSuccessCause::Unanswered => {
             let window = duration(facts.run.window_ns as f64);
-            format!("{which} got no reply in its {window}")
+            format!("{which} got no reply in the window of {window}")
         }
         NoSuccessCause::NothingSent => "none was sent".to_owned(),
         NoSuccessCause::NothingMoved => {
@@ -217,16 +218,14 @@ fn all_held(graded: &GradedSignals<'_>) -> Option<Decision> {
 fn streams_ended(graded: &GradedSignals<'_>) -> Option<Decision> {
     let found = EndedStreams::of(graded.facts.run).filter(|found| !found.do_last())?;
     let because = format!(
-        "the server ended or reset {} in the window, where {} to last as long as it; a stream \
-         moved {} in {} on average",
+        "the server ended or reset {}, which were to last to the end of the run; one moved {} in {} \
+         on average",
         counted(found.ended, "stream", "streams"),
-        counted(found.asked, "is", "are"),
         bytes(found.bytes_mean),
         duration(found.life_ns_mean),
     );
     let advice = "check that the server reads (--send) or sends (--receive) as long as the run \
-                  lasts, as brunt serve --tcp sink does: what it has not read when it closes was \
-                  acknowledged all the same";
+                  lasts, as brunt serve --tcp sink does";
     Some(graded.decision(because, [], [advice]))
 }
 
@@ -591,7 +590,7 @@ fn end_of_server(graded: &GradedSignals<'_>) -> Option<(Id, &'static str)> {
     let by_itself = [
         (Id::ServerThrottling, "used up its CPU quota"),
         (Id::AcceptQueue, "had a full accept queue"),
-        (Id::ServerCpu, "was busy all the time"),
+        (Id::ServerCpu, "was at its limit"),
     ];
     let mut found = by_itself.into_iter().filter(|_| client_has_time);
     if let Some(end) = found.find(|&(id, _)| graded.fails(id)) {

@@ -471,9 +471,7 @@ const WAKING_UP: &str = "waking up, which does not limit throughput";
 fn worker_idle(facts: &RunFacts<'_>) -> SignalReading {
     let threads = known(facts.threads, "the workers' threads were not read")?;
     let idle = threads.idle_least;
-    let is_one = facts.agent.workers.len() == 1;
-    let least = if is_one { "" } else { "at least " };
-    let words = format!("brunt idle {least}{}", percent(idle));
+    let words = format!("brunt idle {}", percent(idle));
     let unread = counted(threads.unread as u64, "worker was", "workers were");
     let unread = format!("{words}; {unread} not read");
     only_if(idle < IDLE_FAIL || threads.unread == 0, &unread)?;
@@ -1027,7 +1025,7 @@ fn shared_host(facts: &RunFacts<'_>) -> SignalReading {
     let count = plural(common.len(), "CPU");
     // What it used elsewhere is its own.
     let here = taken.map_or(server_used, |taken| taken.min(server_used));
-    let words = format!("brunt used {client_used:.2} and the server {here:.2} of the same {count}");
+    let words = format!("both used the same {count}: brunt {client_used:.2}, the server {here:.2}");
     // Unknown counts as long: it is not known that nobody waits.
     let waits = [
         facts.threads.and_then(|threads| threads.run_wait),

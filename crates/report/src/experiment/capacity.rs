@@ -128,10 +128,17 @@ fn answer(capacity: &Capacity) -> String {
     let missed_words = missed.clone().unwrap_or_default();
     let met_words = met.clone().unwrap_or_default();
     let is_missed = |step: &&CapacityStep| Some(step.rate_per_s) == missed_per_s;
+    let mut of_missed = capacity.steps.iter().filter(is_missed);
+    let is_shown = of_missed.any(|step| step.outcome == CapacityOutcome::Missed);
+    let misses = if is_shown {
+        "misses them"
+    } else {
+        "may miss them"
+    };
     match end {
         CapacityEnd::Found => format!(
             "{met_words} is the highest rate that meets the objectives, confirmed {confirmations} \
-             times; {missed_words} misses them"
+             times; {missed_words} {misses}"
         ),
         CapacityEnd::AtLeast => format!(
             "{met_words} meets the objectives, the highest rate that was to be tried (--max-rate)"
@@ -165,7 +172,7 @@ fn answer(capacity: &Capacity) -> String {
                 let failed = behind_colon(capacity.steps.last());
                 format!("no rate was shown to meet the objectives{failed}")
             });
-            let missed = missed.map(|missed| format!("{missed} misses them"));
+            let missed = missed.map(|missed| format!("{missed} {misses}"));
             let missed = missed.unwrap_or_else(|| "none missed them so far".to_owned());
             format!(
                 "{met}; {missed}; the budget of {budget} is over, a longer --budget tells more \

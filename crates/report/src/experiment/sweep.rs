@@ -108,7 +108,7 @@ fn meaning(verdict: Verdict) -> &'static str {
         Verdict::NetworkLimited => "the network was the limit",
         Verdict::RateLimited => "the planned rate, or a limit that the server sets, was the limit",
         Verdict::ThinkTime => "the think time was the limit",
-        Verdict::ServerLimited => "the server was busy all the time",
+        Verdict::ServerLimited => "the server was at its limit",
         Verdict::ConcurrencyLimited => "more connections give more",
         Verdict::SharedHost => "brunt and the server competed for CPUs",
         Verdict::SharedServer => "the server was busy with other clients too",

@@ -218,7 +218,7 @@ fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool, is_full: bool) -> V
         items.extend(cpus_busy(agent));
         let bounds = fleet.clock.iter();
         let bounds = bounds.map(|bound| bound.start_bound_ns.max(bound.end_bound_ns));
-        items.extend(bounds.map(|ns| format!("clock known to {}", units::duration(ns))));
+        items.extend(bounds.map(|ns| format!("clock known to ±{}", units::duration(ns))));
     }
     if agent.interrupted {
         items.push("interrupted".to_owned());

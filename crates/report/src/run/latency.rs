@@ -52,7 +52,7 @@ enum Of {
     Max,
 }
 
-/// Prints the table and what belongs to it. On a full page with the rows that change nothing about
+/// Adds the table and what belongs to it to the page. On a full page with the rows that change nothing about
 /// how the response times are to be read.
 pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
     let is_full = page.is_full();
@@ -99,7 +99,8 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
             table.legend(&latencies.service, replies);
         }
     }
-    if is_full || is_client_limited || warns(SignalId::OwnShare) || own_differs(run) {
+    let counts = is_client_limited || warns(SignalId::OwnShare) || own_differs(run);
+    if is_full || counts && is_within(&latencies.split.rest, &latencies.response) {
         let every = run.plan.observation.stamps.every();
         let is_sampled = every.is_some_and(|every| every.get() > 1);
         let note = if is_sampled { "sampled" } else { "" };
@@ -117,7 +118,7 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
     if is_full || warns(SignalId::ScheduleLag) {
         let has_schedule = run.plan.load.model.schedule().is_some();
         let note = if has_schedule {
-            "late by"
+            "sent late by"
         } else {
             "reply to send"
         };
@@ -146,7 +147,7 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
     }
 }
 
-/// Prints what there is in one line where it is too little for a table.
+/// Adds what there is in one line where it is too little for a table.
 fn is_short(latencies: &Latencies, page: &mut Page) -> bool {
     let (response, unfinished) = (&latencies.response, &latencies.unfinished);
     if unfinished.count() > 0 || latencies.response_error.count() > 0 {
@@ -204,6 +205,12 @@ fn own_differs(run: &Run) -> bool {
     own_ns > (own_ns + split.rest.sum_ns() as f64) * SERVICE_DIFFERS
 }
 
+/// Whether a part of sampled response times is nowhere above the response times of all.
+fn is_within(part: &Histogram, all: &Histogram) -> bool {
+    let is_within = |q| part.quantile_ns(q) <= all.quantile_ns(q);
+    part.mean_ns() <= all.mean_ns() && [0.5, 0.9, 0.99].into_iter().all(is_within)
+}
+
 /// Whether replies took a part of their time to come that is worth two rows.
 fn transfer_counts(latencies: &Latencies) -> bool {
     let transfer_ns = latencies.transfer.sum_ns() as f64;
@@ -258,7 +265,7 @@ impl<'a> Durations<'a> {
     fn clean(clean: &'a CleanFigures) -> Self {
         let quantile = |q| clean.response_quantile(q);
         Self {
-            longest: String::new(),
+            longest: TOO_FEW.to_owned(),
             ..Self::of(&clean.response, [None; 2], quantile)
         }
     }
@@ -312,7 +319,7 @@ impl<'a> Table<'a> {
             let unit = run.unit();
             let [one, many] = [unit.one, unit.many].map(|noun| format!("{noun} had"));
             let unfinished = counted(unfinished.count(), &one, &many);
-            let words = format!("at least so long: {unfinished} no reply by then");
+            let words = format!("at least so long: {unfinished} no reply in that time");
             self.page.row("  ≥", &[words], Tone::Plain);
         }
     }
@@ -362,7 +369,7 @@ impl<'a> Table<'a> {
             };
             cells.push(match found {
                 Some(Quantile::Known { ns, interval }) if ns > 0 => match interval {
-                    Ok(ends) => share_or_end(ns, ends),
+                    Ok(ends) => precision(ns, ends),
                     Err(reason) => {
                         unknown.get_or_insert((heading, reason));
                         String::new()
@@ -452,24 +459,13 @@ fn duration(ns: f64) -> String {
     units::duration(ns.round().max(0.0) as u64)
 }
 
-/// A share beyond which `±` says little: the ends do.
-pub(super) const SHARE_MOST: f64 = 0.5;
-
-/// How far the value may be off, as a share: `±1.6 %`. Where the share is so large that it says
-/// little, the end of the interval that is farther off.
-fn share_or_end(ns: u64, interval: Interval) -> String {
+/// How far the value may be off, as a share: `±1.6 %`.
+fn precision(ns: u64, interval: Interval) -> String {
     let (below, above) = (ns.abs_diff(interval.low_ns), interval.high_ns.abs_diff(ns));
-    let share = below.max(above) as f64 / ns as f64;
-    if share <= SHARE_MOST {
-        format!("±{}", units::percent(share))
-    } else if above >= below {
-        format!("≤{}", units::duration(interval.high_ns))
-    } else {
-        format!("≥{}", units::duration(interval.low_ns))
-    }
+    format!("±{}", units::percent(below.max(above) as f64 / ns as f64))
 }
 
-/// Prints how many responses took how long.
+/// Adds how many responses took how long.
 pub(super) fn spectrum(run: &Run, page: &mut Page) {
     // In the other models it is the response time.
     let service = matches!(run.plan.load.model, LoadModel::Open { .. })
@@ -505,14 +501,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quantile_has_a_share_or_the_farther_end() {
-        for (low_ns, high_ns, words) in [
-            (990, 1_005, "±1.0 %"),
-            (900, 1_500, "±50 %"),
-            (900, 43_190, "≤43.2 µs"),
-            (100, 1_200, "≥100 ns"),
-        ] {
-            assert_eq!(share_or_end(1_000, Interval { low_ns, high_ns }), words);
+    fn the_farther_end_tells_how_far_a_quantile_may_be_off() {
+        for (low_ns, high_ns, words) in [(990, 1_005, "±1.0 %"), (900, 1_500, "±50 %")] {
+            assert_eq!(precision(1_000, Interval { low_ns, high_ns }), words);
         }
     }
 }

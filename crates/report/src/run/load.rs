@@ -439,7 +439,7 @@ pub(super) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
             }
             (None, None) => window,
         };
-        notes.push(format!("interrupted: the figures describe {measured}"));
+        notes.push(format!("ended early: the figures describe {measured}"));
     }
     for (number, agent) in (1..).zip(&run.agents) {
         for note in agent_notes(agent) {

@@ -7,7 +7,7 @@ use brunt_judge::{
 use brunt_load::{LoadModel, Work};
 use brunt_record::{ErrorBody, FailureKind, FailureScope, Run, StatusCounts, Tally};
 
-use super::{clean_beside, counts, latency, load, verdict};
+use super::{clean_beside, counts, load, verdict};
 use crate::foreign::printable;
 use crate::page::{Page, Tone};
 use crate::units::{self, counted};
@@ -86,14 +86,10 @@ fn precision(interval: Result<RateInterval, NoInterval>, per_s: f64) -> String {
     };
     let off = (high_per_s - per_s).max(per_s - low_per_s);
     if per_s <= 0.0 || !off.is_finite() {
-        String::new()
-    } else if off > per_s * latency::SHARE_MOST {
-        let (low, high) = (units::rate(low_per_s), units::rate(high_per_s));
-        format!(" (95 % CI {low} to {high})")
-    } else {
-        // Rounded up where it would look like none.
-        format!(" ±{} (95 % CI)", units::percent((off / per_s).max(0.001)))
+        return String::new();
     }
+    // Rounded up where it would look like none.
+    format!(" ±{} (95 % CI)", units::percent((off / per_s).max(0.001)))
 }
 
 /// Which part of the window these figures are of.
@@ -239,15 +235,15 @@ pub(super) fn failures(judged: &Judged<'_>, page: &mut Page) {
     let [in_window, mut outside, mut others] = rows;
     page.row("failures", &in_window, Tone::Bad);
     if !outside.is_empty() {
-        outside.push("before or after the window".to_owned());
+        outside.push("in warm-up or drain".to_owned());
         page.row("  outside", &outside, Tone::Bad);
     }
     if !others.is_empty() {
         // Where there are no requests, what failed had none.
         let (label, when) = if run.work().has_units() {
-            ("  others", "without a request in flight, in all phases")
+            ("  others", "without a request, warm-up included")
         } else {
-            ("failures", "in all phases")
+            ("failures", "warm-up included")
         };
         others.push(when.to_owned());
         page.row(label, &others, Tone::Bad);
@@ -329,7 +325,7 @@ fn failure_times(times: &FailureTimes) -> String {
         (_, None) => format!("from {from} of the window on"),
     };
     let share = units::percent(times.share);
-    format!("{when}; {share} of what ended then failed or was an error reply")
+    format!("{when}; {share} of the requests of that time failed or had error replies")
 }
 
 #[cfg(test)]
@@ -343,7 +339,7 @@ mod tests {
             (Ok((99.2, 104.0)), 100.0, " ±4.0 % (95 % CI)"),
             (Ok((100.0, 100.0)), 100.0, " ±0.1 % (95 % CI)"),
             (Ok((50.0, 150.0)), 100.0, " ±50 % (95 % CI)"),
-            (Ok((0.0, 30.0)), 10.0, " (95 % CI 0 to 30.0)"),
+            (Ok((0.0, 30.0)), 10.0, " ±200 % (95 % CI)"),
             (Ok((0.0, 0.0)), 0.0, ""),
             (Err(NoInterval::NoRate), 10.0, ""),
         ] {

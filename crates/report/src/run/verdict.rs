@@ -10,7 +10,7 @@ use crate::{objective, units};
 /// Signals that the evidence names, and lines that they take, unless all of it is asked for.
 const EVIDENCE_MOST: usize = 2;
 /// What to do after a run without a URL.
-const OWN_SERVER_NEXT: &str = "load a server of yours: brunt http://127.0.0.1:8080/";
+const OWN_SERVER_NEXT: &str = "load a server of yours: brunt URL";
 
 fn tone(judgement: &Judgement) -> Tone {
     match judgement.verdict {

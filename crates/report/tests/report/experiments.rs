@@ -257,7 +257,7 @@ fn comparison_stored(ratio: f64, verdict: Verdict) -> ComparedRounds {
     }
     let because = match verdict {
         Verdict::ClientLimited => BRUNT_LIMITED,
-        _ => "the server was busy all the time; the figures describe it",
+        _ => "the server was at its limit; the figures describe it",
     };
     compared.sides[1].rounds[0].verdict = verdict;
     compared.sides[1].rounds[0].because = because.to_owned();

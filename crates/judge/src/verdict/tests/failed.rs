@@ -155,7 +155,7 @@ fn what_was_never_answered_is_no_result() {
     worker.population.issued = 4;
     worker.population.censored = 4;
     let because = "no request succeeded: all 4 requests since the window began got no reply in \
-                   its 2 s";
+                   the window of 2 s";
     judged_as(&run, Verdict::NoSuccess, because, "-d");
 }
 

@@ -230,7 +230,7 @@ fn the_client_is_blamed_before_the_server() {
             run.agents[0].evidence.host.pressure_ns = Some(300 * MS);
             tcp(run).zero_windows_advertised = 3;
         })
-        .says("server_cpu | was busy all the time | for its capacity"),
+        .says("server_cpu | was at its limit | for its capacity"),
     ]);
 }
 
@@ -297,10 +297,10 @@ fn the_server_limits() {
     verify([
         // A single thread at its end.
         situation(ServerLimited, saturated)
-            .says("server_cpu | was busy all the time; the figures describe it | for its capacity"),
+            .says("server_cpu | was at its limit; the figures describe it | for its capacity"),
         // The same in an overloaded open loop.
         situation(ServerLimited, saturated)
-            .says("server_cpu | was busy all the time; the figures describe it | for its capacity")
+            .says("server_cpu | was at its limit; the figures describe it | for its capacity")
             .on(overloaded),
         // A quota.
         situation(ServerLimited, |run| {
@@ -521,7 +521,7 @@ fn pauses_that_were_planned() {
             thinking(run);
             one_thread(run, 1_960);
         })
-        .says("server_cpu | was busy all the time | "),
+        .says("server_cpu | was at its limit | "),
         // And by a brunt at its end.
         situation(Verdict::ClientLimited, |run| {
             thinking(run);
@@ -568,18 +568,18 @@ fn response_times_that_are_brunts_own() {
     verify([
         // Most of them.
         situation(Verdict::ClientLimited, |run| own(run, 150 * US, 150 * US))
-            .says("schedule_lag | 33 % of p50, 150 µs, is brunt's own | taskset")
+            .says("schedule_lag | 33 % of p50 is brunt's own | taskset")
             .on(open),
         // The slowest.
         situation(Verdict::ClientLimited, |run| own(run, 5 * US, 600 * US))
-            .says("schedule_lag | 67 % of p99, 600 µs, is brunt's own | taskset")
+            .says("schedule_lag | 67 % of p99 is brunt's own | taskset")
             .on(open),
         // A little steal, which does not explain half of the requests.
         situation(Verdict::ClientLimited, |run| {
             own(run, 600 * US, 600 * US);
             stolen(run, 0, 150);
         })
-        .says("schedule_lag | of p50, 600 µs, is brunt's own | taskset")
+        .says("schedule_lag | of p50 is brunt's own | taskset")
         .on(open),
         // A little steal, which explains the slowest.
         situation(Verdict::RateLimited, |run| {
@@ -598,7 +598,7 @@ fn response_times_that_are_brunts_own() {
     let mut run = open();
     run.latencies.split = Split::default();
     run.latencies.lag = histogram(&[(1_000, 2 * MS)]);
-    judged_as(&run, Verdict::ClientLimited, "of p50, 2 ms", "");
+    judged_as(&run, Verdict::ClientLimited, "about 100 % of p50", "");
 }
 
 #[test]
@@ -617,7 +617,7 @@ fn rounds_are_compared_by_the_quantiles_that_are_the_servers() {
     let of = |q: f64| Comparison::of(Compared::ResponseQuantile(q), &side, &side, 2);
     let p50 = of(0.5);
     assert!(matches!(p50.claim, Claim::NoDifference { .. }), "{p50:?}");
-    let reason = "67 % of p99, 600 µs, is brunt's own in every pair";
+    let reason = "about 67 % of p99 is brunt's own in every pair";
     assert_eq!(of(0.99).claim, Claim::Nothing(reason.to_owned()));
 }
 
@@ -636,7 +636,7 @@ fn no_report_is_sound_where_most_of_a_quoted_quantile_is_brunts_own() {
         let judgement = judged_as(&run, Verdict::RateLimited, "", "");
         assert_eq!(judgement.mostly_own.map(|own| own.of), shown);
         assert_eq!(judgement.is_sound(), shown.is_none());
-        let words = "; 67 % of p99, 600 µs, is brunt's own";
+        let words = "; about 67 % of p99 is brunt's own";
         assert_eq!(judgement.because.contains(words), shown.is_some());
     }
 }
@@ -653,7 +653,7 @@ fn an_open_loop_above_what_the_servers_cpu_gives_is_the_servers() {
     // Too short a wait for a CPU does not use up what brunt has.
     let short: Bend = |run| thread(run).run_queue_wait_ns = Some(300 * MS);
     for bend in [|_: &mut Run| (), short] {
-        let words = "the server was busy all the time; the throughput describes it; 50 % of p50";
+        let words = "the server was at its limit; the throughput describes it; about 50 % of p50";
         judged_as(&late(bend), Verdict::ServerLimited, words, "");
     }
     // The other way: brunt is at its end as well, or held back.
@@ -686,7 +686,7 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
             saturated(run);
             others(run, 6, 60);
         })
-        .says("server_cpu | was busy all the time | for its capacity"),
+        .says("server_cpu | was at its limit | for its capacity"),
         // A server with room for all.
         situation(ConcurrencyLimited, |run| others(run, 8, 15_000))
             .says("connections_busy | more of them | -c"),
@@ -778,7 +778,7 @@ fn programs_that_took_what_the_server_needed() {
             server_busy_for(run, 3_960);
             server(run).run_queue_wait_ns = Some(3_600_000_000);
         })
-        .says("server_cpu | was busy all the time | for its capacity"),
+        .says("server_cpu | was at its limit | for its capacity"),
         // A little.
         situation(Verdict::ConcurrencyLimited, |run| beside(run, 300))
             .says("connections_busy | more of them would give more | -c"),

@@ -362,20 +362,20 @@ fn the_server() {
 fn the_same_cpus() {
     signal("shared_host").verify([
         bent(HEALTHY, "CPUs of their own", |_| ()),
-        bent(HEALTHY, "of the same 2 CPUs", |run| same_cpus(run, 1_000)),
-        bent(FAIL, "brunt used 0.70 and the server 1.10", |run| {
+        bent(HEALTHY, "the same 2 CPUs: ", |run| same_cpus(run, 1_000)),
+        bent(FAIL, "brunt 0.70, the server 1.10", |run| {
             same_cpus(run, 1_900)
         }),
-        bent(FAIL, "of the same 2 CPUs", |run| {
+        bent(FAIL, "the same 2 CPUs: ", |run| {
             same_cpus(run, 1_600);
             run.agents[0].evidence.host.pressure_ns = Some(200 * MS);
         }),
-        bent(HEALTHY, "of the same 2 CPUs", |run| {
+        bent(HEALTHY, "the same 2 CPUs: ", |run| {
             same_cpus(run, 900);
             run.agents[0].evidence.host.pressure_ns = Some(200 * MS);
         }),
         // Busy, and yet nobody waits.
-        bent(HEALTHY, "of the same 2 CPUs", |run| {
+        bent(HEALTHY, "the same 2 CPUs: ", |run| {
             same_cpus(run, 1_900);
             server(run).run_queue_wait_ns = Some(10 * MS);
             thread(run).run_queue_wait_ns = Some(2 * MS);
@@ -386,18 +386,18 @@ fn the_same_cpus() {
             server_busy_for(run, 30);
             bound(run);
         }),
-        bent(FAIL, "brunt used 0.70 and the server 1.10", |run| {
+        bent(FAIL, "brunt 0.70, the server 1.10", |run| {
             same_cpus(run, 1_900);
             bound(run);
         }),
         // Of what it used, no more than others used there.
-        bent(HEALTHY, "server 0.20 of the same 2", |run| {
+        bent(HEALTHY, "the server 0.20", |run| {
             same_cpus(run, 900);
             server_busy_for(run, 400);
             bound(run);
         }),
         // Soft interrupts are part of the threads' times, and of the CPUs' a part of their own.
-        bent(FAIL, "server 0.30 of the same 2 CPUs", |run| {
+        bent(FAIL, "the server 0.30", |run| {
             same_cpus(run, 1_500);
             server_busy_for(run, 600);
             bound(run);
@@ -413,7 +413,7 @@ fn the_same_cpus() {
             bound(run);
         }),
         // Of two CPUs that it filled, one is the workers'.
-        bent(HEALTHY, "server 0.30 of the same 2 CPUs", |run| {
+        bent(HEALTHY, "the server 0.30", |run| {
             same_cpus(run, 720);
             server_busy_for(run, 600);
             bound(run);
@@ -567,19 +567,19 @@ fn doubts() {
 #[test]
 fn the_workers() {
     signal("worker_idle").verify([
-        bent(HEALTHY, "brunt idle at least 60 %", |_| ()),
-        bent(HEALTHY, "brunt idle at least 30 %", |run| {
+        bent(HEALTHY, "idle 60 %", |_| ()),
+        bent(HEALTHY, "idle 30 %", |run| {
             thread(run).cpu_user_ns = 798 * MS
         }),
-        bent(WARN, "idle at least 10 %", |run| busy_for(run, 1_798)),
-        bent(FAIL, "idle at least 2.9 %", |run| {
+        bent(WARN, "idle 10 %", |run| busy_for(run, 1_798)),
+        bent(FAIL, "idle 2.9 %", |run| {
             thread(run).cpu_system_ns = 1_740 * MS
         }),
         // Polling in vain is no work; waiting for a CPU is not idling.
-        bent(HEALTHY, "idle at least 60 %", |run| {
+        bent(HEALTHY, "idle 60 %", |run| {
             (thread(run).cpu_system_ns, thread(run).spun_ns) = (1_600 * MS, 1_000 * MS)
         }),
-        bent(FAIL, "idle at least 0 %", |run| {
+        bent(FAIL, "idle 0 %", |run| {
             thread(run).run_queue_wait_ns = Some(1_200 * MS)
         }),
         bent(UNKNOWN, "1 worker was not read", |run| {
