@@ -265,7 +265,7 @@ impl<'a> Durations<'a> {
     fn clean(clean: &'a CleanFigures) -> Self {
         let quantile = |q| clean.response_quantile(q);
         Self {
-            longest: TOO_FEW.to_owned(),
+            longest: String::new(),
             ..Self::of(&clean.response, [None; 2], quantile)
         }
     }

@@ -123,14 +123,13 @@ fn cpus(run: &Run) -> Vec<String> {
         return Vec::new();
     };
     let server = run.first().evidence.server.as_ref();
-    ledger_of(
-        &ledger,
-        server.map_or("server", |server| server.name.as_str()),
-    )
+    let server = server.map_or("server", |server| server.name.as_str());
+    let spun_ns: u64 = run.workers().map(|worker| worker.spun_ns).sum();
+    ledger_of(&ledger, server, spun_ns > ledger.client_ns / 2)
 }
 
 /// The ledger in words: `node 0.75`, `brunt 0.26`, `idle 0.99 of 2`.
-fn ledger_of(ledger: &CpuLedger, server: &str) -> Vec<String> {
+fn ledger_of(ledger: &CpuLedger, server: &str, mostly_polls: bool) -> Vec<String> {
     let cpus = |ns: u64| units::cpus(ledger.in_cpus(ns));
     let is_listed = |ns: u64| ledger.in_cpus(ns) >= CPUS_LISTED_LEAST;
     let mut items = Vec::new();
@@ -139,7 +138,8 @@ fn ledger_of(ledger: &CpuLedger, server: &str) -> Vec<String> {
         let name = if server == "brunt" { "server" } else { server };
         items.push(format!("{} {}", printable(name), cpus(ns)));
     }
-    items.push(format!("brunt {}", cpus(ledger.client_ns)));
+    let polling = if mostly_polls { " with polling" } else { "" };
+    items.push(format!("brunt {}{polling}", cpus(ledger.client_ns)));
     if let Some(ns) = ledger.others_ns.filter(|&ns| is_listed(ns)) {
         let others = ledger.others.iter().filter(|one| is_listed(one.cpu_ns));
         let named = others.map(|one| format!("{} {}", printable(&one.name), cpus(one.cpu_ns)));
@@ -267,10 +267,13 @@ mod tests {
             throttled_ns: Some(30 * CENT),
         };
         assert_eq!(
-            ledger_of(&ledger, "brunt").join(" · "),
+            ledger_of(&ledger, "brunt", false).join(" · "),
             "server 0.75 · brunt 0.26 · other programs 0.97 (cargo 0.90, sh\\u{1b}[1m 0.07) \
              · kernel 0.06 · throttled 0.30 · idle 0.02 of 2"
         );
-        assert_eq!(ledger_of(&ledger, "node")[0], "node 0.75");
+        assert_eq!(
+            ledger_of(&ledger, "node", true)[..2].join(" · "),
+            "node 0.75 · brunt 0.26 with polling"
+        );
     }
 }
