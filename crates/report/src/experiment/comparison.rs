@@ -218,8 +218,7 @@ fn rows(
     page.row(label, &medians, Tone::Plain);
     if let Some(noise) = found.noise {
         let noise = units::percent(noise);
-        let noise =
-            format!("each side compared with itself differs by {noise} at most");
+        let noise = format!("each side compared with itself differs by {noise} at most");
         page.row("  noise", &[noise], Tone::Plain);
     }
     for (pair, reason) in &found.dropped {
