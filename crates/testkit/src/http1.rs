@@ -7,8 +7,8 @@ use rand::Rng;
 use super::link::LinkId;
 use super::piece::{Completes, Piece};
 use super::reply::ReplyTemplate;
-use super::request::Request;
-use super::service::Outcome;
+use super::request::ReceivedRequest;
+use super::service::Fate;
 use super::settings::{AfterMalformed, Framing};
 use super::world::World;
 
@@ -23,14 +23,14 @@ impl World {
         &mut self,
         at_ns: u64,
         id: LinkId,
-        request: Request,
-        outcome: Outcome,
+        request: ReceivedRequest,
+        outcome: Fate,
     ) {
         match outcome {
-            Outcome::Silent | Outcome::Reset | Outcome::Closed => {
+            Fate::Silent | Fate::Reset | Fate::Closed => {
                 self.answer_with_nothing(at_ns, id, outcome)
             }
-            Outcome::Truncated => {
+            Fate::Truncated => {
                 self.counts.borrow_mut().truncated += 1;
                 let template = ReplyTemplate {
                     status: 200,
@@ -48,7 +48,7 @@ impl World {
                 self.deliver(at_ns, id, part, Completes::Nothing);
                 self.end(at_ns, id, Piece::END);
             }
-            Outcome::Malformed => {
+            Fate::Malformed => {
                 self.counts.borrow_mut().malformed += 1;
                 let bytes = self.settings.server.malformed.as_slice().into();
                 self.deliver(at_ns, id, bytes, Completes::Nothing);
@@ -56,19 +56,19 @@ impl World {
             }
             _ => {
                 let status = Self::status_of(outcome);
-                self.reply(at_ns, id, request, status, outcome == Outcome::ExtraBytes);
+                self.reply(at_ns, id, request, status, outcome == Fate::ExtraBytes);
             }
         }
     }
 
     /// Gives no answer: the server falls silent, or ends the connection.
-    pub(super) fn answer_with_nothing(&mut self, at_ns: u64, id: LinkId, outcome: Outcome) {
+    pub(super) fn answer_with_nothing(&mut self, at_ns: u64, id: LinkId, outcome: Fate) {
         match outcome {
-            Outcome::Reset => {
+            Fate::Reset => {
                 self.counts.borrow_mut().reset += 1;
                 self.end(at_ns, id, Piece::Reset);
             }
-            Outcome::Closed => {
+            Fate::Closed => {
                 self.counts.borrow_mut().closed += 1;
                 self.end(at_ns, id, Piece::END);
             }
@@ -91,7 +91,14 @@ impl World {
     }
 
     /// Replies, with or without unasked bytes behind it.
-    fn reply(&mut self, at_ns: u64, id: LinkId, request: Request, status: u16, extra: bool) {
+    fn reply(
+        &mut self,
+        at_ns: u64,
+        id: LinkId,
+        request: ReceivedRequest,
+        status: u16,
+        extra: bool,
+    ) {
         let server = &self.settings.server;
         let until_close = server.framing == Framing::UntilClose;
         let asked = request.closes && server.honours_close;

@@ -8,7 +8,7 @@ use brunt_io::backend::Slot;
 use super::counts::SimCounts;
 use super::message::{Message, Scanner};
 use super::piece::Piece;
-use super::request::Request;
+use super::request::ReceivedRequest;
 use super::streams::stream::Stream;
 use super::tls::ServerTls;
 
@@ -56,9 +56,9 @@ pub(super) struct Link {
     /// Both sides of the stream, where the connection carries one.
     pub(super) stream: Option<Box<Stream>>,
     /// Requests that wait for their turn on this connection.
-    pub(super) pending: VecDeque<Request>,
+    pub(super) pending: VecDeque<ReceivedRequest>,
     /// The request whose turn it is.
-    pub(super) serving: Option<Request>,
+    pub(super) serving: Option<ReceivedRequest>,
     /// Messages that wait for their turn or have it, oldest first.
     pub(super) messages: VecDeque<Rc<[u8]>>,
     pub(super) answered: u64,

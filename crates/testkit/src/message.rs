@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::message_scanner::MessageScanner;
 use super::piece::Completes;
-use super::request::{self, Request};
+use super::request::{self, ReceivedRequest};
 use super::served_protocol::ServedProtocol;
 use super::settings::SimServer;
 
@@ -12,7 +12,7 @@ use super::settings::SimServer;
 #[derive(Clone, Debug)]
 pub(super) enum Message {
     /// A whole request of HTTP/1.1.
-    Request(Request),
+    Request(ReceivedRequest),
     /// What opens a connection on which messages are exchanged.
     Opening(Rc<[u8]>),
     /// A message that is to be answered.

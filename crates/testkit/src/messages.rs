@@ -6,7 +6,7 @@ use rand::Rng;
 
 use super::link::LinkId;
 use super::piece::{Completes, Piece};
-use super::service::Outcome;
+use super::service::Fate;
 use super::world::World;
 
 impl World {
@@ -26,7 +26,7 @@ impl World {
     }
 
     /// A message has its outcome.
-    pub(super) fn answer_message(&mut self, at_ns: u64, id: LinkId, outcome: Outcome) {
+    pub(super) fn answer_message(&mut self, at_ns: u64, id: LinkId, outcome: Fate) {
         let Some(message) = self
             .links
             .get_mut(id)
@@ -36,10 +36,10 @@ impl World {
         };
         let whole = self.reply_to(Rc::clone(&message));
         match outcome {
-            Outcome::Silent | Outcome::Reset | Outcome::Closed => {
+            Fate::Silent | Fate::Reset | Fate::Closed => {
                 self.answer_with_nothing(at_ns, id, outcome)
             }
-            Outcome::Truncated => {
+            Fate::Truncated => {
                 self.counts.borrow_mut().truncated += 1;
                 if whole.len() > 1 {
                     let cut = self.random.random_range(1..whole.len());
@@ -48,7 +48,7 @@ impl World {
                 self.end(at_ns, id, Piece::END);
             }
             // A wrong echo; no other answer can be told from a right one.
-            Outcome::Malformed => {
+            Fate::Malformed => {
                 self.counts.borrow_mut().malformed += 1;
                 if Rc::ptr_eq(&whole, &message) {
                     let mut wrong = whole.to_vec();
@@ -59,7 +59,7 @@ impl World {
                     self.end(at_ns, id, Piece::END);
                 }
             }
-            _ => self.reply_by_message(at_ns, id, whole, outcome == Outcome::ExtraBytes),
+            _ => self.reply_by_message(at_ns, id, whole, outcome == Fate::ExtraBytes),
         }
     }
 

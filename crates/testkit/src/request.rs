@@ -4,7 +4,7 @@ const HEAD_END: &[u8] = b"\r\n\r\n";
 
 /// What the server needs to know of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct ReceivedRequest {
     /// The reply has no body.
     pub(super) is_head: bool,
     /// The client asks for the end of the connection.
@@ -17,12 +17,12 @@ pub(super) struct Scanner {
     /// The beginning of a head that is not complete.
     gathered: Vec<u8>,
     /// The request whose body is being read, and the bytes of it to come.
-    body: Option<(Request, u64)>,
+    body: Option<(ReceivedRequest, u64)>,
 }
 
 impl Scanner {
     /// Takes `bytes`; `found` gets each request with the bytes up to its end.
-    pub(super) fn scan(&mut self, bytes: &[u8], mut found: impl FnMut(usize, Request)) {
+    pub(super) fn scan(&mut self, bytes: &[u8], mut found: impl FnMut(usize, ReceivedRequest)) {
         let mut taken = 0;
         while taken < bytes.len() {
             let rest = &bytes[taken..];
@@ -48,7 +48,7 @@ impl Scanner {
 
     /// Takes bytes of a head: how many and, when they complete it, what it says: the request and
     /// the length of its body.
-    fn take_head(&mut self, bytes: &[u8]) -> (usize, Option<(Request, u64)>) {
+    fn take_head(&mut self, bytes: &[u8]) -> (usize, Option<(ReceivedRequest, u64)>) {
         if self.gathered.is_empty()
             && let Some(start) = bytes.windows(4).position(|window| window == HEAD_END)
         {
@@ -67,10 +67,10 @@ impl Scanner {
     }
 }
 
-fn read(head: &[u8]) -> (Request, u64) {
-    let mut request = Request {
+fn read(head: &[u8]) -> (ReceivedRequest, u64) {
+    let mut request = ReceivedRequest {
         is_head: head.starts_with(b"HEAD "),
-        ..Request::default()
+        ..ReceivedRequest::default()
     };
     let mut body_bytes = 0;
     for line in head.split(|&byte| byte == b'\n').skip(1) {

@@ -17,7 +17,7 @@ const TIMED_OUT: &[u8] =
 
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum Fate {
     Silent,
     Reset,
     Closed,
@@ -140,7 +140,7 @@ impl World {
             return;
         };
         let outcome = if is_limited {
-            Outcome::Limited
+            Fate::Limited
         } else {
             self.outcome()
         };
@@ -183,10 +183,10 @@ impl World {
     }
 
     /// The status of an answer that is whole.
-    pub(super) fn status_of(outcome: Outcome) -> u16 {
+    pub(super) fn status_of(outcome: Fate) -> u16 {
         match outcome {
-            Outcome::ErrorStatus => 503,
-            Outcome::Limited => 429,
+            Fate::ErrorStatus => 503,
+            Fate::Limited => 429,
             _ => 200,
         }
     }
@@ -198,19 +198,19 @@ impl World {
         self.counts.borrow_mut().replies_limited += u64::from(status == 429);
     }
 
-    fn outcome(&mut self) -> Outcome {
+    fn outcome(&mut self) -> Fate {
         let faults = &self.settings.server.faults;
         let outcomes = [
-            (faults.silent, Outcome::Silent),
-            (faults.reset, Outcome::Reset),
-            (faults.closed, Outcome::Closed),
-            (faults.truncated, Outcome::Truncated),
-            (faults.malformed, Outcome::Malformed),
-            (faults.extra_bytes, Outcome::ExtraBytes),
-            (faults.error_status, Outcome::ErrorStatus),
+            (faults.silent, Fate::Silent),
+            (faults.reset, Fate::Reset),
+            (faults.closed, Fate::Closed),
+            (faults.truncated, Fate::Truncated),
+            (faults.malformed, Fate::Malformed),
+            (faults.extra_bytes, Fate::ExtraBytes),
+            (faults.error_status, Fate::ErrorStatus),
         ];
         if outcomes.iter().all(|&(probability, _)| probability <= 0.0) {
-            return Outcome::Answered;
+            return Fate::Answered;
         }
         let mut even: f64 = self.random.random();
         for (probability, outcome) in outcomes {
@@ -219,6 +219,6 @@ impl World {
             }
             even -= probability;
         }
-        Outcome::Answered
+        Fate::Answered
     }
 }

@@ -21,7 +21,7 @@ use super::outside::Outside;
 use super::piece::{Completes, Piece};
 use super::reference::Reference;
 use super::reply::Replies;
-use super::request::Request;
+use super::request::ReceivedRequest;
 use super::served_protocol::ServedProtocol;
 use super::settings::SimSettings;
 use super::side::Side;
@@ -368,7 +368,7 @@ impl World {
             Message::Opening(bytes) => self.answer_opening(at_ns, id, bytes),
             Message::Exchange(bytes) => {
                 link.messages.push_back(bytes);
-                link.pending.push_back(Request::default());
+                link.pending.push_back(ReceivedRequest::default());
                 self.counts.borrow_mut().requests += 1;
                 self.begin(at_ns, id);
             }

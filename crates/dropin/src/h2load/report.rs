@@ -49,7 +49,7 @@ fn requests_of(options: &H2loadOptions, requests: u64, thread: u64) -> u64 {
 
 /// The outcome of one client.
 #[derive(Clone, Copy, Debug, Default)]
-struct Client {
+struct ClientStatistics {
     from_ns: Option<u64>,
     to_ns: u64,
     done: u64,
@@ -107,11 +107,11 @@ impl H2loadMeasured {
         };
         let times = &mut measured.times;
         let until_ns = counted_until_ns(options, run);
-        let mut clients: Vec<Client> = Vec::new();
+        let mut clients: Vec<ClientStatistics> = Vec::new();
         for request in log.requests() {
             let us = |from_ns: u64, to_ns: u64| to_ns.saturating_sub(from_ns) as f64 / 1e3;
             let place = request.connection as usize;
-            clients.resize(clients.len().max(place + 1), Client::default());
+            clients.resize(clients.len().max(place + 1), ClientStatistics::default());
             let client = &mut clients[place];
             let opening_us = request.opening_us();
             let opening_ns = opening_us.unwrap_or(0) * 1_000;

@@ -299,7 +299,7 @@ proptest! {
     }
 }
 
-use Server::{Bursts, Drifts, Queues, Stalls, Steady, Wanders};
+use SampleServer::{Bursts, Drifts, Queues, Stalls, Steady, Wanders};
 
 const COVERED: [f64; 3] = [0.5, 0.9, 0.99];
 const S: u64 = 1_000_000_000;
@@ -335,7 +335,7 @@ impl Runs {
 /// How a server's response times come about. The logarithm of each is that of a millisecond, what
 /// the server's state adds, and noise of its own.
 #[derive(Clone, Copy, Debug)]
-enum Server {
+enum SampleServer {
     /// Each on its own, with a long tail.
     Steady,
     /// A level that wanders (autoregressive, of the first order): by this deviation, with a memory
@@ -356,7 +356,7 @@ enum Server {
 
 /// What a server adds while it runs.
 struct State {
-    server: Server,
+    server: SampleServer,
     runs: Runs,
     level: f64,
     until_ns: u64,
@@ -364,7 +364,7 @@ struct State {
 }
 
 impl State {
-    fn new(server: Server, runs: Runs, noise: &mut Noise) -> Self {
+    fn new(server: SampleServer, runs: Runs, noise: &mut Noise) -> Self {
         let mut state = Self {
             server,
             runs,
@@ -428,7 +428,7 @@ fn mean_in_queue(load: f64) -> f64 {
     load / free
 }
 
-impl Server {
+impl SampleServer {
     /// The response time with what the state adds, nanoseconds.
     fn response_ns(self, added: f64, noise: &mut Noise) -> u64 {
         let own = match self {
@@ -552,7 +552,7 @@ fn is_shown_above(count: u64, of: u64, limit: f64) -> bool {
 }
 
 /// The outcome of each quantile of some runs against `server`.
-fn tried(server: Server, runs: Runs) -> [Tried; COVERED.len()] {
+fn tried(server: SampleServer, runs: Runs) -> [Tried; COVERED.len()] {
     let truth_ns = COVERED.map(|q| server.quantile_ns(q));
     let mut run = run();
     let mut tried = [Tried::default(); COVERED.len()];
@@ -608,11 +608,11 @@ fn try_one(run: &Run, q: f64, truth_ns: u64, tried: &mut Tried) -> Option<f64> {
 }
 
 // No multiple of the steps: stalls would be met at the same instants again and again.
-const STALLS: Server = Stalls(S / 5 + 167_001, S / 100);
-const DRIFTS: Server = Drifts(0.1);
+const STALLS: SampleServer = Stalls(S / 5 + 167_001, S / 100);
+const DRIFTS: SampleServer = Drifts(0.1);
 
 /// Servers, and of how many of the quantiles they have narrow intervals in windows of 10 s.
-const SERVERS: [(Server, usize); 8] = [
+const SERVERS: [(SampleServer, usize); 8] = [
     (Steady, 3),
     (Wanders(0.1, S / 50), 3),
     (Wanders(0.02, S / 20), 3),
@@ -703,7 +703,7 @@ const LIMITED: Runs = Runs {
 /// In how many runs each quantile is shown to lie below a limit. The first is of a limit that 1.05
 /// times `1 - q` of the requests reach, and the second of one that is ten times as far from the
 /// median as the quantile. The third is as the first, with replies taken for independent.
-fn shown_below(server: Server) -> [[u64; 3]; COVERED.len()] {
+fn shown_below(server: SampleServer) -> [[u64; 3]; COVERED.len()] {
     let limits_ns = COVERED.map(|q| {
         let over_ns = server.quantile_ns(1.0 - 1.05 * (1.0 - q));
         let median_ns = server.quantile_ns(0.5);

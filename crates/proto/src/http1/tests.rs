@@ -14,7 +14,7 @@ use crate::test_support::at_every_cut;
 
 /// What a connection gave from its first byte to its end.
 #[derive(Debug, PartialEq, Eq)]
-struct Outcome {
+struct ParseOutcome {
     replies: Vec<Reply>,
     /// What came in place of a next reply: nothing (`Ok`), or an error.
     ending: Result<(), ReplyError>,
@@ -29,7 +29,7 @@ fn run<'a>(
     limits: &Limits,
     kind: RequestKind,
     discards: bool,
-) -> Outcome {
+) -> ParseOutcome {
     let (mut parser, mut known) = (ReplyParser::default(), KnownHead::default());
     let mut replies = Vec::new();
     let mut fed_bytes = 0;
@@ -59,7 +59,7 @@ fn run<'a>(
                     assert_eq!(account(&replies, &parser), fed_bytes);
                     assert_eq!(parser.end(), Err(error));
                     let discarded_bytes = parser.pending_bytes();
-                    return Outcome {
+                    return ParseOutcome {
                         replies,
                         ending: Err(error),
                         discarded_bytes,
@@ -70,7 +70,7 @@ fn run<'a>(
     }
     let ending = parser.end().map(|reply| replies.extend(reply));
     assert_eq!(account(&replies, &parser), fed_bytes);
-    Outcome {
+    ParseOutcome {
         replies,
         ending,
         discarded_bytes: parser.pending_bytes(),
@@ -102,7 +102,7 @@ fn run_cut<'a>(
 }
 
 /// Runs the wire at every cut; gives the common outcome.
-fn run_every_cut(wire: &[u8], limits: &Limits, kind: RequestKind) -> Outcome {
+fn run_every_cut(wire: &[u8], limits: &Limits, kind: RequestKind) -> ParseOutcome {
     let _ = at_every_cut(wire, |pieces| run_cut(pieces.iter().copied(), limits, kind));
     run([wire], limits, kind, false)
 }

@@ -21,7 +21,7 @@ pub(super) struct Use {
 
 /// What a connection gave until its bytes were used up, or an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(super) struct FuzzOutcome {
     pub(super) events: Vec<Event>,
     /// Of the replies whose bodies were wanted.
     pub(super) bodies: Vec<Body>,
@@ -33,7 +33,7 @@ pub(super) struct Outcome {
 
 /// Hands the pieces to a client; checks the account of bytes after each call, and what is sent for
 /// what is received.
-pub(super) fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, how: &Use) -> Outcome {
+pub(super) fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, how: &Use) -> FuzzOutcome {
     let mut client = Client::new(how.depth, ClientSettings::default());
     let mut known = KnownHead::default();
     let mut sent = Vec::new();
@@ -111,7 +111,7 @@ pub(super) fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, how: &Use) ->
     assert_eq!(streams, in_flight);
     assert_eq!((client.in_flight(), client.depth()), (0, 0));
     assert_eq!(client.pending_bytes() + abandoned_bytes, pending_bytes);
-    Outcome {
+    FuzzOutcome {
         events,
         bodies,
         ending,

@@ -8,7 +8,7 @@ use crate::Limits;
 
 /// What a reader gave until its bytes were used up, or a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(super) struct FuzzOutcome {
     /// Each with the payload of the message or control frame.
     pub(super) events: Vec<(FrameEvent, Vec<u8>)>,
     pub(super) ending: Result<(), Fault>,
@@ -16,7 +16,7 @@ pub(super) struct Outcome {
 }
 
 /// Hands the pieces to a reader; checks the account of bytes after each call.
-pub(super) fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, rules: Rules) -> Outcome {
+pub(super) fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, rules: Rules) -> FuzzOutcome {
     let mut reader = Reader::default();
     let (mut events, mut payload) = (Vec::new(), Vec::new());
     let mut ending = Ok(());
@@ -64,7 +64,7 @@ pub(super) fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, rules: Rules)
         }
     }
     assert_eq!(received, settled + reader.pending_bytes());
-    Outcome {
+    FuzzOutcome {
         events,
         ending,
         pending_bytes: reader.pending_bytes(),
@@ -97,8 +97,8 @@ pub fn fuzz_frames(data: &[u8]) {
 }
 
 /// The outcome without the pending bytes of a call that failed: these depend on the pieces.
-pub(super) fn same_up_to_fault(outcome: Outcome) -> Outcome {
-    Outcome {
+pub(super) fn same_up_to_fault(outcome: FuzzOutcome) -> FuzzOutcome {
+    FuzzOutcome {
         pending_bytes: match outcome.ending {
             Ok(()) => outcome.pending_bytes,
             Err(_) => 0,
@@ -108,7 +108,7 @@ pub(super) fn same_up_to_fault(outcome: Outcome) -> Outcome {
 }
 
 /// An open client gives the same messages as its reader, and answers.
-fn talk(bytes: &[u8], expected: &Outcome) {
+fn talk(bytes: &[u8], expected: &FuzzOutcome) {
     let key = [1, 2, 3, 4];
     let offer = Offer::new("/", "host", &[], &[]).expect("it is one");
     let limits = Limits::default();

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::frame::{frame_head_bytes, mask, put_frame, put_head};
-use super::fuzz::{Outcome, answer_to, read, same_up_to_fault};
+use super::fuzz::{FuzzOutcome, answer_to, read, same_up_to_fault};
 use super::*;
 use crate::http1::ReplyError;
 use crate::test_support::at_every_cut;
@@ -18,7 +18,7 @@ const SERVER: Rules = Rules {
 };
 
 /// What comes of `bytes`, whole, in two pieces cut anywhere, and byte by byte.
-fn outcome(bytes: &[u8], rules: Rules) -> Outcome {
+fn outcome(bytes: &[u8], rules: Rules) -> FuzzOutcome {
     at_every_cut(bytes, |pieces| {
         same_up_to_fault(read(pieces.iter().copied(), rules))
     })

@@ -200,7 +200,7 @@ fn read_head(input: &[u8]) -> Result<Option<(Request, usize)>, Malformed> {
         return Err(Malformed::HeadTooLong);
     }
     let http10 = head.version == Some(0);
-    let framing = Framing::of(head.headers)?;
+    let framing = BodyFraming::of(head.headers)?;
     if !http10 && framing.hosts != 1 {
         return Err(Malformed::Host);
     }
@@ -223,7 +223,7 @@ fn read_head(input: &[u8]) -> Result<Option<(Request, usize)>, Malformed> {
 
 /// What the header fields say about the message's limits and the connection.
 #[derive(Default)]
-struct Framing {
+struct BodyFraming {
     hosts: u32,
     length: Option<u64>,
     chunked: bool,
@@ -232,7 +232,7 @@ struct Framing {
     expects_continue: bool,
 }
 
-impl Framing {
+impl BodyFraming {
     fn of(fields: &[httparse::Header<'_>]) -> Result<Self, Malformed> {
         let mut framing = Self::default();
         for field in fields {

@@ -38,7 +38,7 @@ const DATAGRAMS_MAX: usize = 100_000;
 type Datagrams = VecDeque<(SocketAddr, Vec<u8>)>;
 
 #[derive(Default)]
-struct Exchange {
+struct Wire {
     now_ns: u64,
     arrivals: Datagrams,
     sent: Datagrams,
@@ -46,13 +46,13 @@ struct Exchange {
 
 /// The server's socket.
 #[derive(Default)]
-struct End {
-    exchange: Rc<RefCell<Exchange>>,
+struct ServerSocket {
+    exchange: Rc<RefCell<Wire>>,
     payloads: Payloads,
     received: Vec<u8>,
 }
 
-impl DatagramListener for End {
+impl DatagramListener for ServerSocket {
     fn now_ns(&self) -> u64 {
         self.exchange.borrow().now_ns
     }
@@ -89,8 +89,8 @@ impl DatagramListener for End {
 
 /// A worker with its clients, each of which has a port.
 struct Site {
-    worker: Http3Worker<End>,
-    exchange: Rc<RefCell<Exchange>>,
+    worker: Http3Worker<ServerSocket>,
+    exchange: Rc<RefCell<Wire>>,
     shared: Arc<Shared>,
     transport: ClientTransport,
     clients: Vec<Client>,
@@ -101,14 +101,14 @@ struct Site {
 
 /// How a request ended.
 #[derive(Debug)]
-enum Outcome {
+enum RequestOutcome {
     Answered(Reply, Vec<u8>),
     Failed(StreamFailure),
     GoneAway,
     Ended(Ended),
 }
 
-impl Outcome {
+impl RequestOutcome {
     /// The code with which the server closed the connection.
     fn code(&self) -> u64 {
         match self {
@@ -140,7 +140,7 @@ impl Site {
         let origin = clock::origin();
         let of_server = transport(&secure.http3, &settings, origin).unwrap();
         let of_client = ClientTransport::new(&side, TransportOptions::default(), origin);
-        let (end, shared) = (End::default(), Arc::new(Shared::new(1)));
+        let (end, shared) = (ServerSocket::default(), Arc::new(Shared::new(1)));
         let exchange = Rc::clone(&end.exchange);
         Self {
             worker: Http3Worker::new(end, &of_server, &shared, 0, settings),
@@ -232,17 +232,17 @@ impl Site {
     }
 
     /// What comes next of what a client asked for, however long that takes.
-    fn outcome(&mut self, number: usize) -> Outcome {
+    fn outcome(&mut self, number: usize) -> RequestOutcome {
         for _ in 0..DATAGRAMS_MAX {
             match self.event(number) {
                 Ok(Some(Event::Reply { reply, .. })) => {
                     let body = self.clients[number].take_body().unwrap_or_default();
-                    return Outcome::Answered(reply, body.bytes);
+                    return RequestOutcome::Answered(reply, body.bytes);
                 }
-                Ok(Some(Event::Failed { why, .. })) => return Outcome::Failed(why),
-                Ok(Some(Event::GoAway { .. })) => return Outcome::GoneAway,
+                Ok(Some(Event::Failed { why, .. })) => return RequestOutcome::Failed(why),
+                Ok(Some(Event::GoAway { .. })) => return RequestOutcome::GoneAway,
                 Ok(Some(Event::Ready)) => {}
-                Err(ended) => return Outcome::Ended(ended),
+                Err(ended) => return RequestOutcome::Ended(ended),
                 Ok(None) if self.step(number).1 => {}
                 Ok(None) => {
                     let deadline_ns = self.clients[number].deadline_ns();
@@ -269,7 +269,7 @@ impl Site {
         self.clients[number].request(&template.unwrap().of_worker())
     }
 
-    fn ask(&mut self, number: usize, path: &str) -> Outcome {
+    fn ask(&mut self, number: usize, path: &str) -> RequestOutcome {
         self.request(number, "GET", path, b"");
         self.outcome(number)
     }
@@ -283,7 +283,7 @@ impl Site {
     ) -> (Reply, Vec<u8>) {
         self.request(number, method, path, body);
         match self.outcome(number) {
-            Outcome::Answered(reply, body) => (reply, body),
+            RequestOutcome::Answered(reply, body) => (reply, body),
             other => panic!("{path}: {other:?}"),
         }
     }
@@ -420,7 +420,7 @@ fn answers_of_streams_do_not_wait_for_each_other() {
         site.request(client, "GET", "/bytes/100", b"");
     }
     for in_flight in (0..=50).rev() {
-        let Outcome::Answered(reply, body) = site.outcome(client) else {
+        let RequestOutcome::Answered(reply, body) = site.outcome(client) else {
             panic!("an answer");
         };
         let body_bytes = if in_flight == 0 { 0 } else { 100 };
@@ -440,7 +440,7 @@ fn faults_have_the_codes_of_the_rfc() {
         ("/truncate/1000", reset(ErrorCode::InternalError)),
     ] {
         let client = site.connect();
-        let Outcome::Failed(why) = site.ask(client, path) else {
+        let RequestOutcome::Failed(why) = site.ask(client, path) else {
             panic!("{path}");
         };
         assert_eq!(why, expected, "{path}");
@@ -469,8 +469,8 @@ fn a_connection_ends_behind_goaway() {
     for _ in 0..2 {
         site.answered(client, "GET", "/", b"");
     }
-    assert!(matches!(site.ask(client, "/"), Outcome::GoneAway));
-    assert!(matches!(site.outcome(client), Outcome::Answered(..)));
+    assert!(matches!(site.ask(client, "/"), RequestOutcome::GoneAway));
+    assert!(matches!(site.outcome(client), RequestOutcome::Answered(..)));
     assert!(site.clients[client].is_spent());
     assert_eq!(site.outcome(client).code(), ErrorCode::NoError.number());
     // The request itself is not taken in, and the code comes at the end.
@@ -479,8 +479,8 @@ fn a_connection_ends_behind_goaway() {
     let mut has_failed = false;
     let code = loop {
         match site.outcome(client) {
-            Outcome::GoneAway => {}
-            Outcome::Failed(StreamFailure::NotProcessed) => has_failed = true,
+            RequestOutcome::GoneAway => {}
+            RequestOutcome::Failed(StreamFailure::NotProcessed) => has_failed = true,
             ended => break ended.code(),
         }
     };
@@ -496,11 +496,11 @@ fn what_is_one_too_many_is_refused_and_idle_connections_end() {
     });
     let first = site.connect();
     let second = site.join();
-    let Outcome::Ended(Ended::Lost(Lost::Closed { code, .. })) = site.outcome(second) else {
+    let RequestOutcome::Ended(Ended::Lost(Lost::Closed { code, .. })) = site.outcome(second) else {
         panic!("a refusal");
     };
     assert_eq!(code, quic::ErrorCode::ConnectionRefused);
-    let Outcome::Ended(ended) = site.outcome(first) else {
+    let RequestOutcome::Ended(ended) = site.outcome(first) else {
         panic!("an idle connection ends");
     };
     assert_eq!(ended, Ended::Lost(Lost::Idle));

@@ -12,9 +12,9 @@ pub struct Datagram {
     pub(super) ecn: Option<Ecn>,
 }
 
-/// What came with the latest `Received` event.
+/// What came with the latest `ReceivedDatagram` event.
 #[derive(Debug, Default)]
-pub(super) struct Received {
+pub(super) struct ReceivedDatagram {
     pub(super) bytes: Vec<u8>,
     pub(super) segment_bytes: Option<NonZeroU16>,
     pub(super) ecn: Option<Ecn>,

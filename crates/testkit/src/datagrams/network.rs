@@ -12,7 +12,7 @@ use brunt_proto::tls::ServerSide;
 use brunt_server::Counters;
 use rand_pcg::Pcg64;
 
-use super::datagram::{Datagram, Received};
+use super::datagram::{Datagram, ReceivedDatagram};
 use super::reference::Reference;
 use crate::counts::SimCounts;
 use crate::handle::SimHandle;
@@ -73,7 +73,7 @@ pub struct Network {
     /// not acknowledged for ever.
     is_over: bool,
     pub(super) notices: VecDeque<(SocketId, Notice)>,
-    pub(super) received: Received,
+    pub(super) received: ReceivedDatagram,
     pub(super) counts: Rc<RefCell<SimCounts>>,
 }
 
@@ -94,7 +94,7 @@ impl Network {
             slots: Vec::new(),
             is_over: false,
             notices: VecDeque::new(),
-            received: Received::default(),
+            received: ReceivedDatagram::default(),
             counts: Rc::clone(&handle.counts),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use brunt_server::RawBytes;
 use brunt_server::RawEnding::{self, Close, Endless, GoOn, Silence};
 
-use super::{Kind, written};
+use super::{Case, written};
 
 const OK: &str = "HTTP/1.1 200 OK\r\n";
 const LENGTH: &str = "HTTP/1.1 200 OK\r\nContent-Length: ";
@@ -108,16 +108,16 @@ const LARGE: &[(&str, [&str; 3], usize)] = &[
 const LARGE_START: &str = "HTTP/1.1 200 OK\r\nX-Large: ";
 const LARGE_END: &str = "\r\nContent-Length: 0\r\n\r\n";
 
-pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+pub(super) static KINDS: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let texts = TEXTS.iter();
-    let texts = texts.map(|&(name, parts, ending)| Kind::new(name, text(parts), ending));
+    let texts = texts.map(|&(name, parts, ending)| Case::new(name, text(parts), ending));
     let large = LARGE.iter().map(|&(name, [start, repeated, end], times)| {
         let repeated = repeated.repeat(times);
-        Kind::new(name, text(&[start, &repeated, end]), Close)
+        Case::new(name, text(&[start, &repeated, end]), Close)
     });
     let endless = ENDLESS.iter();
     let endless =
-        endless.map(|&(name, start, more)| Kind::new(name, text(start), Endless(text(&[more]))));
+        endless.map(|&(name, start, more)| Case::new(name, text(start), Endless(text(&[more]))));
     texts.chain(large).chain(endless).collect()
 });
 

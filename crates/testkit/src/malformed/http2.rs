@@ -9,21 +9,21 @@ use brunt_server::RawBytes;
 use brunt_server::RawEnding::{self, Close, Endless, GoOn, Silence};
 
 use super::parts::{self, Field};
-use super::{Kind, fixed, written};
+use super::{Case, fixed, written};
 
 /// A frame: its type, its flags, its stream, and what it carries.
-type Frame = (u8, u8, Stream, &'static [u8]);
+type Frame = (u8, u8, NamedStream, &'static [u8]);
 
 /// Which stream a frame names.
 #[derive(Clone, Copy, Debug)]
-enum Stream {
+enum NamedStream {
     /// That of the request.
     Own,
     /// This one.
     Of(u32),
 }
 
-use Stream::{Of, Own};
+use NamedStream::{Of, Own};
 
 const DATA: u8 = FrameKind::Data.number();
 const HEADERS: u8 = FrameKind::Headers.number();
@@ -116,32 +116,32 @@ static LARGE: [u8; 1 << 20] = [b'x'; 1 << 20];
 const ENDLESS_FIELD: &[u8] =
     b"\0\x09x-endless\x400123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+pub(super) static KINDS: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let frames = FRAMES.iter();
-    let frames = frames.map(|&(name, frames, ending)| Kind::new(name, bytes(frames), ending));
+    let frames = frames.map(|&(name, frames, ending)| Case::new(name, bytes(frames), ending));
     let endless = ENDLESS.iter().map(|(name, frames, more)| {
         let more = Endless(bytes(std::slice::from_ref(more)));
-        Kind::new(name, bytes(frames), more)
+        Case::new(name, bytes(frames), more)
     });
     let others = [
         // Closes without a byte.
-        Kind::new("empty", fixed(b""), Close),
+        Case::new("empty", fixed(b""), Close),
         // Bytes that are no frames.
-        Kind::new("garbage", fixed(b"HTTP/1.1 is not HTTP/2 \x7f\r\n"), Close),
+        Case::new("garbage", fixed(b"HTTP/1.1 is not HTTP/2 \x7f\r\n"), Close),
         // Closes in the middle of a field block.
-        Kind::new("half-head", written(half_head), Close),
+        Case::new("half-head", written(half_head), Close),
         // GOAWAY, then a second one that takes in more streams.
-        Kind::new("growing-goaway", written(growing_goaway), Silence),
+        Case::new("growing-goaway", written(growing_goaway), Silence),
     ];
     let all = parts::kinds(head, data).chain(frames).chain(endless);
     all.chain(others).collect()
 });
 
 /// Kinds that are no mistakes.
-pub(super) static ODD: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+pub(super) static ODD: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let frames = ODD_FRAMES.iter();
     frames
-        .map(|&(name, frames)| Kind::new(name, bytes(frames), GoOn))
+        .map(|&(name, frames)| Case::new(name, bytes(frames), GoOn))
         .collect()
 });
 

@@ -8,7 +8,7 @@ use brunt_server::RawEnding::{self, Close, Endless, GoOn, Silence};
 use brunt_server::RawPlace::{self, Control, ControlEnd, NewStream};
 
 use super::parts::{self, Field};
-use super::{Kind, fixed};
+use super::{Case, fixed};
 
 /// Names, frames, and what follows these. Before what a frame carries stand its type and length.
 const FRAMES: &[(&str, &[u8], RawEnding)] = &[
@@ -84,14 +84,14 @@ const GROWING_GOAWAY: &[u8] = b"\x07\x04\x80\x10\0\0\x07\x04\x80\x20\0\0";
 const HUGE_DATA: &[u8] = b"\x01\x03\0\0\xd9\0\xff\xff\xff\xff\xff\xff\xff\xff0123";
 const ENDLESS_HEAD: &[u8] = b"\x01\xff\xff\xff\xff\xff\xff\xff\xff\0\0";
 
-pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+pub(super) static KINDS: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let frames = FRAMES.iter();
-    let frames = frames.map(|&(name, bytes, ending)| Kind::new(name, fixed(bytes), ending));
+    let frames = frames.map(|&(name, bytes, ending)| Case::new(name, fixed(bytes), ending));
     let endless = ENDLESS
         .iter()
-        .map(|&(name, bytes, more)| Kind::new(name, fixed(bytes), Endless(fixed(more))));
+        .map(|&(name, bytes, more)| Case::new(name, fixed(bytes), Endless(fixed(more))));
     let elsewhere = ELSEWHERE.iter().map(|&(name, place, bytes)| {
-        let mut kind = Kind::new(name, fixed(bytes), Silence);
+        let mut kind = Case::new(name, fixed(bytes), Silence);
         kind.answer.place = place;
         kind
     });

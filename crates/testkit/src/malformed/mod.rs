@@ -12,12 +12,12 @@ use brunt_server::{RawAnswer, RawAnswers, RawBytes, RawEnding, RawPlace};
 
 /// An answer, and the last part of its path.
 #[derive(Debug)]
-struct Kind {
+struct Case {
     name: &'static str,
     answer: RawAnswer,
 }
 
-impl Kind {
+impl Case {
     const fn new(name: &'static str, bytes: RawBytes, ending: RawEnding) -> Self {
         let place = RawPlace::Request;
         let answer = RawAnswer {
@@ -41,7 +41,7 @@ fn written(write: impl Fn(&mut Vec<u8>, u32) + Sync + 'static) -> RawBytes {
 
 /// The names of the kinds over HTTP/1.1, HTTP/2, HTTP/3 and WebSocket.
 pub fn names() -> [Vec<&'static str>; 4] {
-    let names = |kinds: &[Kind]| kinds.iter().map(|kind| kind.name).collect();
+    let names = |kinds: &[Case]| kinds.iter().map(|kind| kind.name).collect();
     [
         names(&http1::KINDS),
         names(&http2::KINDS),
@@ -57,7 +57,7 @@ pub fn install() {
 
 fn answers(path: &str) -> Option<RawAnswers> {
     let name = path.strip_prefix("/malformed/")?;
-    let of = |kinds: &'static [Kind]| {
+    let of = |kinds: &'static [Case]| {
         let kind = kinds.iter().find(|kind| kind.name == name);
         kind.map(|kind| &kind.answer)
     };

@@ -2,15 +2,15 @@
 
 use brunt_server::RawEnding::{self, Endless, GoOn, Silence};
 
-use super::{Kind, written};
+use super::{Case, written};
 
 /// A field of a head.
 pub(super) type Field = (&'static str, &'static str);
 
-/// A part of an answer. Over HTTP/2, where a flag of a frame ends its stream, [`Part::Last`],
-/// [`Part::Many`], [`Part::Reply`] and [`Part::Data`] do so.
+/// A part of an answer. Over HTTP/2, where a flag of a frame ends its stream, [`Portion::Last`],
+/// [`Portion::Many`], [`Portion::Reply`] and [`Portion::Data`] do so.
 #[derive(Debug)]
-enum Part {
+enum Portion {
     /// A head of these fields.
     Head(&'static [Field]),
     /// One with nothing behind it.
@@ -27,43 +27,52 @@ const OK: Field = (":status", "200");
 const FILLER: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 /// Those behind which the server goes on.
-const TEXTS: &[(&str, &[Part])] = &[
+const TEXTS: &[(&str, &[Portion])] = &[
     // A status that is not a number.
-    ("bad-status", &[Part::Last(&[(":status", "2x0")])]),
+    ("bad-status", &[Portion::Last(&[(":status", "2x0")])]),
     // A name with upper case.
-    ("bad-field", &[Part::Last(&[OK, ("X-Field", "value")])]),
+    ("bad-field", &[Portion::Last(&[OK, ("X-Field", "value")])]),
     // A NUL byte in a value.
-    ("nul-in-field", &[Part::Last(&[OK, ("x-nul", "a\0b")])]),
+    ("nul-in-field", &[Portion::Last(&[OK, ("x-nul", "a\0b")])]),
     // A Content-Length that is not a number.
-    ("bad-content-length", &[Part::Reply(&["ten"], "01234")]),
+    ("bad-content-length", &[Portion::Reply(&["ten"], "01234")]),
     // A Content-Length below 0.
-    ("negative-content-length", &[Part::Reply(&["-1"], "")]),
+    ("negative-content-length", &[Portion::Reply(&["-1"], "")]),
     // A Content-Length beyond 64 bits.
-    ("huge-content-length", &[Part::Reply(&[HUGE], "01234")]),
+    ("huge-content-length", &[Portion::Reply(&[HUGE], "01234")]),
     // Two Content-Length fields that differ.
-    ("two-lengths", &[Part::Reply(&["4", "8"], "0123")]),
+    ("two-lengths", &[Portion::Reply(&["4", "8"], "0123")]),
     // A 204 with a body.
-    ("body-in-204", &[Part::Head(NO_CONTENT), Part::Data("01")]),
+    (
+        "body-in-204",
+        &[Portion::Head(NO_CONTENT), Portion::Data("01")],
+    ),
     // Less promised than sent.
-    ("short-length", &[Part::Reply(&["4"], "01234567")]),
+    ("short-length", &[Portion::Reply(&["4"], "01234567")]),
     // More promised than sent.
-    ("short-body", &[Part::Reply(&["10"], "0123")]),
+    ("short-body", &[Portion::Reply(&["10"], "0123")]),
     // 10,000 header fields.
-    ("too-many-fields", &[Part::Many(10_000, ("x-field", "v"))]),
+    (
+        "too-many-fields",
+        &[Portion::Many(10_000, ("x-field", "v"))],
+    ),
     // Header values of 1 MiB together.
-    ("large-head", &[Part::Many(16 * 1024, ("x-large", FILLER))]),
+    (
+        "large-head",
+        &[Portion::Many(16 * 1024, ("x-large", FILLER))],
+    ),
     // A head without a status.
-    ("no-status", &[Part::Last(&[("x-field", "value")])]),
+    ("no-status", &[Portion::Last(&[("x-field", "value")])]),
     // A head with two statuses.
-    ("two-statuses", &[Part::Last(&[OK, (":status", "404")])]),
+    ("two-statuses", &[Portion::Last(&[OK, (":status", "404")])]),
     // A status behind another field.
-    ("late-status", &[Part::Last(&[("x-field", "value"), OK])]),
+    ("late-status", &[Portion::Last(&[("x-field", "value"), OK])]),
     // A field of HTTP/1.1 that is forbidden.
-    ("connection-field", &[Part::Last(&[OK, CHUNKED])]),
+    ("connection-field", &[Portion::Last(&[OK, CHUNKED])]),
     // An interim reply that ends the stream.
-    ("ending-interim", &[Part::Last(INTERIM)]),
+    ("ending-interim", &[Portion::Last(INTERIM)]),
     // DATA before the head.
-    ("data-first", &[Part::Data("0123")]),
+    ("data-first", &[Portion::Data("0123")]),
 ];
 
 const HUGE: &str = "99999999999999999999";
@@ -78,19 +87,19 @@ type WriteHead = fn(&mut Vec<u8>, u32, &[Field], bool);
 type WriteData = fn(&mut Vec<u8>, u32, &str);
 
 /// The kinds, over the protocol of which heads and DATA are written so.
-pub(super) fn kinds(head: WriteHead, data: WriteData) -> impl Iterator<Item = Kind> {
-    let kind = move |name, parts: &'static [Part], ending: RawEnding| {
+pub(super) fn kinds(head: WriteHead, data: WriteData) -> impl Iterator<Item = Case> {
+    let kind = move |name, parts: &'static [Portion], ending: RawEnding| {
         let all = move |out: &mut Vec<u8>, stream| {
             for part in parts {
                 part.write(head, data, out, stream);
             }
         };
-        Kind::new(name, written(all), ending)
+        Case::new(name, written(all), ending)
     };
     let interim = written(move |out, stream| head(out, stream, INTERIM, false));
     let others = [
         // A 101, which only HTTP/1.1 has, then silence.
-        kind("unasked-upgrade", &[Part::Head(SWITCHING)], Silence),
+        kind("unasked-upgrade", &[Portion::Head(SWITCHING)], Silence),
         // Interim replies without end.
         kind("endless-interim", &[], Endless(interim)),
     ];
@@ -99,7 +108,7 @@ pub(super) fn kinds(head: WriteHead, data: WriteData) -> impl Iterator<Item = Ki
     texts.chain(others)
 }
 
-impl Part {
+impl Portion {
     fn write(&self, head: WriteHead, data: WriteData, out: &mut Vec<u8>, stream: u32) {
         match self {
             Self::Head(fields) => head(out, stream, fields, false),

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use brunt_server::RawEnding::{self, GoOn, Silence};
 
-use super::{Kind, fixed};
+use super::{Case, fixed};
 
 /// Names and frames of those that break it.
 const FRAMES: &[(&str, &[u8])] = &[
@@ -44,17 +44,17 @@ const ODD_FRAMES: &[(&str, &[u8], RawEnding)] = &[
 ];
 
 /// Those that break it.
-pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+pub(super) static KINDS: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let frames = FRAMES.iter();
     frames
-        .map(|&(name, bytes)| Kind::new(name, fixed(bytes), GoOn))
+        .map(|&(name, bytes)| Case::new(name, fixed(bytes), GoOn))
         .collect()
 });
 
 /// Those that keep to it.
-pub(super) static ODD: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+pub(super) static ODD: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let frames = ODD_FRAMES.iter();
     frames
-        .map(|&(name, bytes, ending)| Kind::new(name, fixed(bytes), ending))
+        .map(|&(name, bytes, ending)| Case::new(name, fixed(bytes), ending))
         .collect()
 });

@@ -26,14 +26,14 @@ fn exchange() -> WebSocketExchange {
 }
 
 /// A worker with one connection, whose upgrade is answered.
-struct Site {
+struct WebsocketSite {
     protocol: WebSocket,
     connection: WebSocketConnection,
     out: Out,
     places: Vec<RequestTiming>,
 }
 
-impl Site {
+impl WebsocketSite {
     fn new(exchange: &WebSocketExchange, messages: &[&str]) -> Self {
         let (site, progress) = Self::upgraded(exchange, messages);
         assert!(matches!(progress.event, Some(ProtocolEvent::Ready)));
@@ -151,7 +151,7 @@ fn done(progress: Result<Taken, Broken>) -> (u32, Answer) {
 
 #[test]
 fn a_server_reads_what_was_meant() {
-    let mut site = Site::new(&exchange(), &["hello", "{conn}-{seq}", ""]);
+    let mut site = WebsocketSite::new(&exchange(), &["hello", "{conn}-{seq}", ""]);
     for (request, text) in [(0, "hello"), (1, "0-1"), (2, ""), (0, "hello"), (1, "0-4")] {
         site.send(request, 0);
         let found = read(&site.written());
@@ -172,7 +172,7 @@ fn a_server_reads_what_was_meant() {
 
 #[test]
 fn constant_messages_are_sent_in_one_piece_with_64_masks() {
-    let mut site = Site::new(&exchange(), &["hello"]);
+    let mut site = WebsocketSite::new(&exchange(), &["hello"]);
     let mut keys = HashSet::new();
     for _ in 0..COPIES / DEPTH as usize {
         (0..DEPTH).rev().for_each(|behind| {
@@ -201,7 +201,7 @@ fn constant_messages_are_sent_in_one_piece_with_64_masks() {
 #[test]
 fn long_messages_have_fewer_copies() {
     let long = "x".repeat(1 << 20);
-    let site = Site::new(&exchange(), &[&long]);
+    let site = WebsocketSite::new(&exchange(), &[&long]);
     let copies = site.protocol.encoded.set.messages[0].copies;
     assert_eq!(copies.map(|copies| copies.count), Some(15));
     assert!(site.protocol.encoded.payload().len() <= COPIES_BYTES_MAX);
@@ -210,7 +210,7 @@ fn long_messages_have_fewer_copies() {
 
 #[test]
 fn echoes_are_told_from_pushes() {
-    let mut site = Site::new(&exchange(), &["hello", "{seq}"]);
+    let mut site = WebsocketSite::new(&exchange(), &["hello", "{seq}"]);
     // Nothing is in flight.
     let push = frame(Opcode::Text, b"hello");
     site.quiet(&push);
@@ -240,7 +240,7 @@ fn several_messages_answer_one() {
         matching: ReplyMatch::Any,
         ..exchange()
     };
-    let mut site = Site::new(&several, &["a"]);
+    let mut site = WebsocketSite::new(&several, &["a"]);
     let place = site.send(0, 0);
     let two = [frame(Opcode::Text, b"x"), frame(Opcode::Binary, b"yy")].concat();
     site.quiet(&two);
@@ -267,7 +267,7 @@ fn messages_that_contain_something_answer_one() {
         matching: ReplyMatch::Containing(Pattern::new(b"ok").expect("a pattern")),
         ..exchange()
     };
-    let mut site = Site::new(&containing, &["a"]);
+    let mut site = WebsocketSite::new(&containing, &["a"]);
     let place = site.send(0, 0);
     let others = [frame(Opcode::Text, b"o"), frame(Opcode::Text, b"k no")].concat();
     site.quiet(&others);
@@ -291,7 +291,7 @@ fn of_messages_that_match_nothing_the_first_is_kept() {
         ("x".repeat(300), format!("{}...", "x".repeat(200))),
         (String::new(), String::new()),
     ] {
-        let mut site = Site::new(&containing, &["a"]);
+        let mut site = WebsocketSite::new(&containing, &["a"]);
         site.send(0, 0);
         let push = frame(Opcode::Text, pushed.as_bytes());
         let wire = [push, frame(Opcode::Text, b"another")].concat();
@@ -304,7 +304,7 @@ fn of_messages_that_match_nothing_the_first_is_kept() {
         matching: ReplyMatch::Any,
         ..exchange()
     };
-    let mut site = Site::new(&any, &["a"]);
+    let mut site = WebsocketSite::new(&any, &["a"]);
     let push = frame(Opcode::Text, b"push");
     site.quiet(&push);
     assert_eq!(site.protocol.take_unexpected(), None);
@@ -320,7 +320,7 @@ fn a_first_message_is_sent_once_and_its_replies_are_awaited() {
         ..exchange()
     };
     let is_ready = |progress: Taken| matches!(progress.event, Some(ProtocolEvent::Ready));
-    let (mut site, progress) = Site::upgraded(&opened(2), &["a", "{seq}"]);
+    let (mut site, progress) = WebsocketSite::upgraded(&opened(2), &["a", "{seq}"]);
     assert!(!is_ready(progress));
     let sent = read(&site.written());
     assert_eq!(sent.len(), 1);
@@ -337,10 +337,10 @@ fn a_first_message_is_sent_once_and_its_replies_are_awaited() {
         let echo = frame(Opcode::Text, text.as_bytes());
         assert_eq!(done(site.receive(&echo)).0, place);
     }
-    let (mut site, progress) = Site::upgraded(&opened(0), &["a"]);
+    let (mut site, progress) = WebsocketSite::upgraded(&opened(0), &["a"]);
     assert!(is_ready(progress));
     assert_eq!(read(&site.written()).len(), 1);
-    let (mut refused, _) = Site::upgraded(&opened(1), &["a"]);
+    let (mut refused, _) = WebsocketSite::upgraded(&opened(1), &["a"]);
     let broken = refused.receive(&frame(Opcode::Close, &1_008_u16.to_be_bytes()));
     let kind = broken.expect_err("it is closed").kind;
     assert_eq!(kind, FailureKind::OpeningRefused);
@@ -352,12 +352,12 @@ fn messages_without_replies_are_done_when_they_are_sent() {
         replies: 0,
         ..exchange()
     };
-    let mut site = Site::new(&one_way, &["a"]);
+    let mut site = WebsocketSite::new(&one_way, &["a"]);
     let first = site.send(0, 0);
     site.protocol.sending(&mut site.connection);
     // This one waits behind the send.
     site.send(0, 0);
-    let taken = |site: &mut Site| {
+    let taken = |site: &mut WebsocketSite| {
         let taken = site.protocol.taken(&mut site.connection, 9);
         taken.map(|(place, answer)| (place, answer.body_bytes))
     };
@@ -375,7 +375,7 @@ fn pings_and_closes_are_answered_and_counted() {
         ping_interval_ns: Some(50),
         ..exchange()
     };
-    let mut site = Site::new(&pinging, &["a"]);
+    let mut site = WebsocketSite::new(&pinging, &["a"]);
     site.written();
     assert_eq!(site.protocol.next_timeout_ns(&site.connection), 150);
     let ping = frame(Opcode::Ping, b"are you there");
@@ -417,7 +417,7 @@ fn pings_and_closes_are_answered_and_counted() {
 
 #[test]
 fn what_breaks_the_protocol_is_answered_too() {
-    let mut site = Site::new(&exchange(), &["a"]);
+    let mut site = WebsocketSite::new(&exchange(), &["a"]);
     site.send(0, 0);
     site.written();
     let broken = site.receive(b"\x81\x81").expect_err("it is masked");
@@ -450,7 +450,7 @@ fn texts_are_utf8() {
 
 #[test]
 fn what_comes_behind_a_close_is_overhead() {
-    let mut site = Site::new(&exchange(), &["a"]);
+    let mut site = WebsocketSite::new(&exchange(), &["a"]);
     site.send(0, 0);
     let close = b"\x88\x02\x03\xe8\x81\x04more\x81";
     let progress = site.receive(close).expect("good");
@@ -465,9 +465,9 @@ fn what_comes_behind_a_close_is_overhead() {
 
 #[test]
 fn connections_are_parted_from_once() {
-    let closes = |site: &mut Site| -> Vec<(FrameEvent, Vec<u8>)> { read(&site.written()) };
-    let part = |site: &mut Site| site.protocol.part(&mut site.connection, &mut site.out);
-    let mut site = Site::new(&exchange(), &["a"]);
+    let closes = |site: &mut WebsocketSite| -> Vec<(FrameEvent, Vec<u8>)> { read(&site.written()) };
+    let part = |site: &mut WebsocketSite| site.protocol.part(&mut site.connection, &mut site.out);
+    let mut site = WebsocketSite::new(&exchange(), &["a"]);
     assert_eq!(part(&mut site), Closing::Answered);
     assert_eq!(closes(&mut site)[0].1, 1_000_u16.to_be_bytes());
     // What still comes is heard, and its pings are not answered.
@@ -479,14 +479,14 @@ fn connections_are_parted_from_once() {
     assert!(matches!(end, Some(ProtocolEvent::Closed(_))));
     assert_eq!(closes(&mut site), []);
     // Who has not answered all is not waited for.
-    let mut site = Site::new(&exchange(), &["a"]);
+    let mut site = WebsocketSite::new(&exchange(), &["a"]);
     site.send(0, 0);
     site.written();
     assert!(site.protocol.abandon(&mut site.connection).is_some());
     assert_eq!(part(&mut site), Closing::AtOnce);
     assert_eq!(closes(&mut site)[0].1, 1_001_u16.to_be_bytes());
     // Who has closed was answered.
-    let mut site = Site::new(&exchange(), &["a"]);
+    let mut site = WebsocketSite::new(&exchange(), &["a"]);
     assert!(site.receive(b"\x88\x00").expect("good").event.is_some());
     assert_eq!(closes(&mut site).len(), 1);
     assert_eq!(part(&mut site), Closing::AtOnce);
@@ -496,7 +496,7 @@ fn connections_are_parted_from_once() {
 /// A round may end in the middle of a message; the next one goes on with it.
 #[test]
 fn a_message_cut_by_the_end_of_a_round_is_read_on() {
-    let mut site = Site::new(&exchange(), &["a"]);
+    let mut site = WebsocketSite::new(&exchange(), &["a"]);
     let push = frame(Opcode::Text, b"a long push");
     site.quiet(&push[..5]);
     assert_eq!(site.protocol.close(&mut site.connection), 5);

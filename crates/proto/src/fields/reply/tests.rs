@@ -9,12 +9,12 @@ use crate::http2::hpack::{
 type Read<T> = Result<Result<T, MalformedReply>, HpackError>;
 
 /// One connection, with the latest head.
-struct Reader {
+struct ReplyReader {
     decoder: Decoder<Meaning>,
     known: KnownHead,
 }
 
-impl Reader {
+impl ReplyReader {
     fn new() -> Self {
         Self {
             decoder: Decoder::new(TABLE_BYTES),
@@ -47,7 +47,7 @@ fn block(fields: &[(&str, &str)], indexing: Indexing) -> Vec<u8> {
 }
 
 fn read(fields: &[(&str, &str)], limits: &Limits) -> Result<Head, MalformedReply> {
-    let mut reader = Reader::new();
+    let mut reader = ReplyReader::new();
     let block = block(fields, Indexing::Without);
     let head = reader.head(&block, limits).unwrap();
     assert_eq!(reader.head(&block, limits).unwrap(), head);
@@ -153,7 +153,7 @@ fn what_is_kept_means_the_same() {
         ("content-length", "77"),
         ("x-other", "1"),
     ];
-    let mut reader = Reader::new();
+    let mut reader = ReplyReader::new();
     let mut read = |block: &[u8]| reader.head(block, &Limits::default()).unwrap();
     let expected = Ok(head(301, ContentLength::Bytes(77)));
     assert_eq!(read(&block(&fields, Indexing::Insert)), expected);
@@ -197,13 +197,13 @@ fn a_bomb_is_too_large() {
     for _ in 0..10_000 {
         encode_indexed(&mut bomb, 62);
     }
-    let head = Reader::new().head(&bomb, &Limits::default()).unwrap();
+    let head = ReplyReader::new().head(&bomb, &Limits::default()).unwrap();
     assert_eq!(head, Err(MalformedReply::HeadTooLarge));
 }
 
 #[test]
 fn trailers_have_no_pseudo_headers() {
-    let mut reader = Reader::new();
+    let mut reader = ReplyReader::new();
     for (fields, expected) in [
         (&[][..], Ok(None)),
         (&[("checksum", "x")], Ok(None)),
@@ -228,7 +228,7 @@ fn trailers_have_no_pseudo_headers() {
 
 #[test]
 fn the_first_message_of_a_failed_call_is_kept() {
-    let mut reader = Reader::new();
+    let mut reader = ReplyReader::new();
     let long = "x".repeat(513);
     for (status, message, kept) in [
         ("0", "fine", None),
@@ -251,7 +251,7 @@ fn the_first_message_of_a_failed_call_is_kept() {
 
 #[test]
 fn the_status_of_a_call_comes_out_of_the_table_too() {
-    let mut reader = Reader::new();
+    let mut reader = ReplyReader::new();
     for (status, code) in [("0", 0), ("12", 12)] {
         let insert = block(&[("grpc-status", status)], Indexing::Insert);
         for block in [&insert[..], &[0xbe]] {
@@ -264,7 +264,7 @@ fn the_status_of_a_call_comes_out_of_the_table_too() {
 #[test]
 fn only_what_depends_on_no_state_is_known() {
     let limits = Limits::default();
-    let mut reader = Reader::new();
+    let mut reader = ReplyReader::new();
     let insert = block(&[(":status", "201")], Indexing::Insert);
     for block in [&insert[..], &insert, &[0xbf]] {
         reader.head(block, &limits).unwrap().unwrap();
@@ -278,7 +278,7 @@ fn only_what_depends_on_no_state_is_known() {
 #[test]
 fn what_no_table_keeps_is_known_there() {
     let limits = Limits::default();
-    let mut reader = Reader::new();
+    let mut reader = ReplyReader::new();
     let insert = block(&[(":status", "201"), ("a", "b")], Indexing::Insert);
     for block in [&[&[0x20][..], &insert].concat(), &insert] {
         reader.head(block, &limits).unwrap().unwrap();

@@ -9,7 +9,7 @@ use super::PeerTable;
 use crate::Limits;
 use crate::http2::frame::flags::{self, PADDED};
 use crate::http2::frame::{self, ErrorCode, FrameHeader, Kind, Setting};
-use crate::http2::fuzz::{Outcome, Use, fuzz_http2, talk};
+use crate::http2::fuzz::{FuzzOutcome, Use, fuzz_http2, talk};
 use crate::http2::hpack::{
     CodingError, HpackError, Indexing, TABLE_BYTES, encode_field, encode_size_update,
 };
@@ -100,7 +100,7 @@ fn wire(parts: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Runs the wire whole, in two pieces at every cut and byte by byte; gives the common outcome.
-fn talk_every_cut(wire: &[u8], how: &Use) -> Outcome {
+fn talk_every_cut(wire: &[u8], how: &Use) -> FuzzOutcome {
     let _ = at_every_cut(wire, |pieces| {
         let found = talk(pieces.iter().copied(), how);
         (found.events, found.ending, found.sent)

@@ -76,7 +76,7 @@ impl Network {
 /// The server, with its one connection.
 pub(super) struct Application {
     server: Server,
-    requests: HashMap<u64, Request>,
+    requests: HashMap<u64, SentRequest>,
     is_over: bool,
     /// Bytes of the bodies of requests that are complete and have one.
     pub(super) bodies: Vec<u64>,
@@ -87,7 +87,7 @@ pub(super) struct Application {
 }
 
 #[derive(Default)]
-struct Request {
+struct SentRequest {
     reader: RequestReader,
     path: String,
     body_bytes: u64,
@@ -319,7 +319,7 @@ impl Application {
     }
 }
 
-impl Request {
+impl SentRequest {
     fn read(
         &mut self,
         connection: &mut server::ServerConnection,
