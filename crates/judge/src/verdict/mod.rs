@@ -241,7 +241,7 @@ fn caveats(graded: &GradedSignals<'_>, verdict: Verdict) -> String {
     let clauses: String = clauses.map(|clause| format!("; {clause}")).collect();
     let is_doubted = matches!(verdict, Verdict::Disturbed | Verdict::Inconclusive);
     match facts.clean_words().filter(|_| !is_doubted) {
-        Some(shown) => format!("{clauses} (from {shown})"),
+        Some(shown) => format!("{clauses} (in {shown})"),
         None => clauses,
     }
 }

@@ -146,14 +146,14 @@ fn cause_words(facts: &RunFacts<'_>, found: &NoSuccess) -> String {
     } else {
         format!("{count} of {total} {many}")
     };
-    let which = format!("{which} since the window began");
+    let begun = format!("{which} since the window began");
     match found.cause {
-        NoSuccessCause::Status(status) => format!("{which} had status {status}"),
-        NoSuccessCause::Error => format!("{which} had an error for an answer"),
-        NoSuccessCause::Failure(kind) => format!("{which} failed ({})", kind.label()),
+        NoSuccessCause::Status(status) => format!("{begun} had status {status}"),
+        NoSuccessCause::Error => format!("{begun} had an error for an answer"),
+        NoSuccessCause::Failure(kind) => format!("{begun} failed ({})", kind.label()),
         NoSuccessCause::Unanswered => {
             let window = duration(facts.run.window_ns as f64);
-            format!("{which} got no reply in the window of {window}")
+            format!("{which} that were open in the window of {window} got no reply")
         }
         NoSuccessCause::NothingSent => "none was sent".to_owned(),
         NoSuccessCause::NothingMoved => {

@@ -459,10 +459,13 @@ fn duration(ns: f64) -> String {
     units::duration(ns.round().max(0.0) as u64)
 }
 
-/// How far the value may be off, as a share: `±1.6 %`.
+/// How far the value may be off, as a share: `±1.6 %`, `+290 %`.
 fn precision(ns: u64, interval: Interval) -> String {
     let (below, above) = (ns.abs_diff(interval.low_ns), interval.high_ns.abs_diff(ns));
-    format!("±{}", units::percent(below.max(above) as f64 / ns as f64))
+    let share = below.max(above) as f64 / ns as f64;
+    // Below there is no more than the whole.
+    let sign = if share > 1.0 { '+' } else { '±' };
+    format!("{sign}{}", units::percent(share))
 }
 
 /// Adds how many responses took how long.

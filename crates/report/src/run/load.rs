@@ -385,7 +385,7 @@ pub(super) fn overload(overload: &Overload) -> Vec<String> {
             let growth = units::duration(ns.max(0.0).round() as u64);
             format!("latencies grow by {growth} every second")
         }
-        None => "the longer the run, the longer the latencies".to_owned(),
+        None => "the longer the run, the more is late or skipped".to_owned(),
     };
     vec!["the planned rate was not kept".to_owned(), growth]
 }
