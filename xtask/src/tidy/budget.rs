@@ -17,7 +17,7 @@ const LINES_MAX: &[(&str, usize)] = &[
     ("fleet", 3_591),
     ("fuzz", 406),
     ("io", 5_498),
-    ("judge", 8_996),
+    ("judge", 8_995),
     ("load", 4_980),
     ("probe", 3_696),
     ("proto", 10_995),

@@ -764,13 +764,12 @@ impl OwnPart {
         })
     }
 
-    /// `about 67 % of p99 is brunt's own`: of a sample, whose p99 may be another.
+    /// `about 67 % of p99 and above is brunt's own`: of a sample, whose p99 may be another.
     pub(super) fn words(&self) -> String {
-        format!(
-            "about {} of {} is brunt's own",
-            percent(self.share),
-            self.of
-        )
+        let is_of_slowest = self.of.starts_with("p99");
+        let above = if is_of_slowest { " and above" } else { "" };
+        let share = percent(self.share);
+        format!("about {share} of {}{above} is brunt's own", self.of)
     }
 }
 

@@ -572,7 +572,7 @@ fn response_times_that_are_brunts_own() {
             .on(open),
         // The slowest.
         situation(Verdict::ClientLimited, |run| own(run, 5 * US, 600 * US))
-            .says("schedule_lag | 67 % of p99 is brunt's own | taskset")
+            .says("schedule_lag | 67 % of p99 and above is brunt's own | taskset")
             .on(open),
         // A little steal, which does not explain half of the requests.
         situation(Verdict::ClientLimited, |run| {
@@ -617,7 +617,7 @@ fn rounds_are_compared_by_the_quantiles_that_are_the_servers() {
     let of = |q: f64| Comparison::of(Compared::ResponseQuantile(q), &side, &side, 2);
     let p50 = of(0.5);
     assert!(matches!(p50.claim, Claim::NoDifference { .. }), "{p50:?}");
-    let reason = "about 67 % of p99 is brunt's own in every pair";
+    let reason = "about 67 % of p99 and above is brunt's own in every pair";
     assert_eq!(of(0.99).claim, Claim::Nothing(reason.to_owned()));
 }
 
@@ -636,7 +636,7 @@ fn no_report_is_sound_where_most_of_a_quoted_quantile_is_brunts_own() {
         let judgement = judged_as(&run, Verdict::RateLimited, "", "");
         assert_eq!(judgement.mostly_own.map(|own| own.of), shown);
         assert_eq!(judgement.is_sound(), shown.is_none());
-        let words = "; about 67 % of p99 is brunt's own";
+        let words = "; about 67 % of p99 and above is brunt's own";
         assert_eq!(judgement.because.contains(words), shown.is_some());
     }
 }
