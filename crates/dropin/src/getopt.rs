@@ -12,7 +12,7 @@ pub(crate) enum Style {
     /// As `getopt_long` of the C library: letters in clusters, long names abbreviated, other words
     /// in between.
     GetoptLong,
-    /// The same with long names in full.
+    /// As `getopt_long`, with long names in full.
     InFull,
     /// As `apr_getopt`: letters in clusters, up to the first word that is no option.
     Letters,

@@ -19,7 +19,7 @@ const SILENCE_NS: u64 = 5_000_000_000;
 const OWN_PAUSE_NS: u64 = 1_000_000_000;
 /// From the order to start to the start, at least: all must have heard of it by then.
 const LEAD_NS: u64 = 2_000_000_000;
-/// The same in later rounds, of which there may be many: agents and ways have shown themselves.
+/// From the order to the start in later rounds: there may be many, and agents and ways are known.
 const LEAD_AGAIN_NS: u64 = 1_000_000_000;
 /// From the order to end the load to its end, at least.
 const STOP_LEAD_NS: u64 = 500_000_000;

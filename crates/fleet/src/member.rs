@@ -18,7 +18,7 @@ const PING_NS: u64 = 250_000_000;
 pub(crate) const EXCHANGES_LEAST: u32 = 24;
 /// Until something long is said again that does not seem to have been heard.
 pub(crate) const REPEAT_LONG_NS: u64 = 1_000_000_000;
-/// The same of an order, which has to be heard soon.
+/// Until an order is said again, which has to be heard soon.
 pub(crate) const REPEAT_ORDER_NS: u64 = 200_000_000;
 /// Pings that an answer may still come to.
 const PINGS_OPEN: usize = 64;

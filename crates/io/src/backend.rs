@@ -336,8 +336,8 @@ pub trait ClientBackend: Backend {
     /// backend's sample, or is not TCP.
     fn tcp_info(&self, slot: Slot) -> Option<TcpInfo>;
 
-    /// The same of a connection on which bytes keep coming in: what it says to be unread may have
-    /// come after the rest was read.
+    /// As `tcp_info`, of a connection on which bytes keep coming in: what is said to be unread may
+    /// have come after the rest was read.
     fn moving_tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
         self.tcp_info(slot)
     }

@@ -31,7 +31,7 @@ const fn space(bytes: usize) -> usize {
 /// Bytes of the control messages of what is received: a stamp, borders, a mark, and drops.
 pub(crate) const RECEIVED_CONTROL_BYTES: usize =
     space(size_of::<libc::timespec>()) + 3 * space(size_of::<libc::c_int>());
-/// The same of what is sent: borders, and a mark for each version of IP.
+/// Bytes of the control messages of what is sent: borders, and a mark for each version of IP.
 const SENT_CONTROL_BYTES: usize = space(size_of::<u16>()) + 2 * space(size_of::<libc::c_int>());
 
 /// What control messages say of received datagrams.

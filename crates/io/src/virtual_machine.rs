@@ -14,7 +14,7 @@ use crate::transport::{Datagram, Stream};
 pub trait VirtualMachine {
     /// A worker's hold on it, where connections are byte streams.
     type Streams: ClientBackend<Transport = Stream>;
-    /// The same, where they are datagram sockets.
+    /// A worker's hold on it, where connections are datagram sockets.
     type Datagrams: ClientBackend<Transport = Datagram>;
     /// The account of a worker's thread over the window.
     type ThreadUse;
@@ -45,7 +45,7 @@ pub trait VirtualMachine {
     /// follows from its number, whichever others live in this machine.
     fn start_worker(&mut self, worker: u32, begin_ns: u64) -> Self::Streams;
 
-    /// The same of one whose connections are datagram sockets.
+    /// As `start_worker`, for a worker whose connections are datagram sockets.
     fn start_datagram_worker(&mut self, worker: u32, begin_ns: u64) -> Self::Datagrams;
 
     /// The clock of a worker.

@@ -180,7 +180,7 @@ pub enum Placement {
     /// [`Workers::count`], where the scheduler puts them.
     #[default]
     Scheduler,
-    /// The same, since their number was given.
+    /// As `Scheduler`, since their number was given.
     Given,
     /// [`Workers::count`], each bound to one of these CPUs, in this order: the server has others.
     Bound(Vec<u32>),
@@ -526,8 +526,8 @@ impl Plan {
         plan
     }
 
-    /// The same without what the program does unasked: there is no warm-up and no end, nothing is
-    /// sent again, and there are as many workers as are asked for.
+    /// As [`Plan::new`], without what the program does unasked: there is no warm-up and no end,
+    /// nothing is sent again, and there are as many workers as are asked for.
     pub fn bare(target: Target, requests: RequestSet) -> Self {
         Self {
             target,

@@ -62,7 +62,7 @@ impl RequestSpec {
         Ok(())
     }
 
-    /// The same where nothing can be filled in: `\{{` stands for braces.
+    /// Has nothing filled in when it is sent: `\{{` stands for braces.
     ///
     /// # Errors
     ///

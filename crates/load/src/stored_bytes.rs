@@ -31,7 +31,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>
 #[derive(serde::Deserialize)]
 pub(crate) struct StoredBytes(#[serde(with = "crate::stored_bytes")] pub(crate) Vec<u8>);
 
-/// The same where they are written.
+/// Bytes that are written, in a list or behind an option.
 #[derive(serde::Serialize)]
 pub(crate) struct BytesToStore<'a>(
     #[serde(serialize_with = "crate::stored_bytes::serialize")] pub(crate) &'a [u8],

@@ -129,8 +129,9 @@ impl TextWithHoles {
         Self::scan(text, false)
     }
 
-    /// The same of the body of a request. JSON has no numbers with zeros in front: where the body
-    /// is an object or a list of JSON, spaces stand before the numbers outside of its strings.
+    /// As [`Self::parse`], for the body of a request. JSON has no numbers with zeros in front: where
+    /// the body is an object or a list of JSON, spaces stand before the numbers outside of its
+    /// strings.
     ///
     /// # Errors
     ///

@@ -50,15 +50,15 @@ impl<'a> Context<'a> {
 pub(crate) enum Answer {
     /// 200 without a body.
     Null,
-    /// The same, which is sent at once and does not wait for answers behind it.
+    /// `Null`, sent at once: it does not wait for answers behind it.
     NullAlone,
-    /// The same, at an instant.
+    /// `Null` at an instant.
     NullAt {
         at_ns: u64,
     },
-    /// The same, behind this many interim replies.
+    /// `Null` behind this many interim replies.
     Interim(u16),
-    /// The same, as the last answer on its connection.
+    /// `Null` as the last answer on its connection.
     Last,
     Reply(FinalReply),
     /// A reply of HTTP/1.0, with a length, or one that ends with the connection.

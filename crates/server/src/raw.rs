@@ -38,7 +38,7 @@ pub enum RawPlace {
     Request,
     /// The server's control stream.
     Control,
-    /// The same, which ends behind them.
+    /// The control stream, which ends behind them.
     ControlEnd,
     /// A new unidirectional stream.
     NewStream,

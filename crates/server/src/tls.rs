@@ -69,7 +69,7 @@ pub enum IdentityError {
 #[derive(Clone, Debug)]
 pub(crate) struct Secure {
     pub(crate) side: ServerSide,
-    /// The same for HTTP/3.
+    /// The side for HTTP/3.
     pub(crate) http3: ServerSide,
     /// The chain that clients see, own certificate first.
     pub(crate) certificates: Vec<CertificateDer<'static>>,

@@ -88,7 +88,7 @@ impl Uring<Datagram> {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Uring::of_datagrams`].
     pub fn of_datagrams_with_ring_files(slots: u32, files: u32) -> io::Result<Self> {
         Self::without_connections(slots, files)
     }

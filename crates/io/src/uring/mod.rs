@@ -226,7 +226,7 @@ enum Receiving {
     No,
     /// It stays armed.
     Many,
-    /// The same, and it is being cancelled.
+    /// It was armed to stay, and is being cancelled.
     Cancelled,
     /// One completion, with bytes.
     Once,
@@ -271,7 +271,7 @@ impl Uring {
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`Uring::new`].
     pub fn with_ring_files(slots: u32, files: u32) -> io::Result<Self> {
         Self::without_connections(slots, files)
     }

@@ -192,7 +192,7 @@ impl Ring {
         unsafe { self.push(&entry) }
     }
 
-    /// The same as [`Ring::receive`], with control messages: the kernel puts a header and those
+    /// As [`Ring::receive`], with control messages: the kernel puts a header and those
     /// before the bytes.
     pub(super) fn receive_messages(&mut self, place: u32, user_data: u64) -> io::Result<()> {
         let entry = opcode::RecvMsgMulti::new(Fixed(place), &raw const *self.message, GROUP)

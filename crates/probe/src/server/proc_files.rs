@@ -57,7 +57,7 @@ impl ProcessReading {
         Self::of_file(&format!("/proc/{pid}/stat"))
     }
 
-    /// The same of a thread or a process, by its `stat`.
+    /// Reads a thread or a process by its `stat`; `None` as in [`Self::of`].
     pub(super) fn of_file(path: &str) -> Option<Self> {
         let mut buffer = [0; STAT_BYTES];
         let mut file = File::open(path).ok()?;

@@ -59,7 +59,7 @@ impl Template {
         self.is_head
     }
 
-    /// The same bytes, for one worker.
+    /// The bytes of this request, for one worker.
     pub fn of_worker(&self) -> WorkerTemplate {
         WorkerTemplate {
             wire: Bytes::from_owner(Arc::clone(&self.wire)),

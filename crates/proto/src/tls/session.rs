@@ -387,7 +387,7 @@ fn append(
     }
 }
 
-/// The same error of what writes no plain text.
+/// The error as one of encryption, which writes no plain text.
 fn shortage(error: EncodeError) -> EncryptError {
     match error {
         EncodeError::InsufficientSize(error) => EncryptError::InsufficientSize(error),

@@ -179,7 +179,7 @@ impl Run {
         self.counted_by_server(|evidence| &evidence.server_count)
     }
 
-    /// The same of the bytes that the server sent on streams.
+    /// The server's count of the bytes that it sent on streams.
     ///
     /// # Errors
     ///

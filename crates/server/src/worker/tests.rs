@@ -53,7 +53,7 @@ impl Site {
         Self::new(&Arc::new(Shared::new(1)))
     }
 
-    /// The same with a client.
+    /// The only worker of a server, with a client.
     pub(super) fn connected() -> (Self, Slot) {
         let mut site = Self::alone();
         let slot = site.connect();
