@@ -47,7 +47,7 @@ fn a_slower_server_is_told_from_a_run_of_each() {
     let (server, files) = (Serve::start(), Stored::new());
     let [old, new] = ["5ms", "10ms"].map(|delay| {
         let (path, url) = (files.path(delay) + ".json", server.url("/delay/"));
-        success(&format!("{LOAD} -q -o {path} {url}{delay}"));
+        success(&format!("{LOAD} -o {path} {url}{delay}"));
         path
     });
     let (found, outcome) = compared("--fail-if rate<-5%", &[&old, &new]);

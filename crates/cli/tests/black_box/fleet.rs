@@ -68,7 +68,7 @@ fn agents_serve_the_coordinator_of_their_job_whichever_comes_first() {
     // One of another job is not asked.
     let mut other = agent(&nats, "west", "--job day");
     let fleet = start(&format!(
-        "fleet --agents 2 --nats {} --job night -c 4 -t 2 -d 1s --warmup 100ms -q -o {} {address}",
+        "fleet --agents 2 --nats {} --job night -c 4 -t 2 -d 1s --warmup 100ms -o {} {address}",
         nats.url(),
         stored.path("run.json")
     ));
@@ -177,7 +177,7 @@ fn loads_over_tcp_are_shared_out() {
     let fleet = |service: &str, load: &str| {
         let server = ServeTcp::start(service, &[]);
         success(&format!(
-            "fleet tcp --local 2 -q -t 2 {load} -o {} {}",
+            "fleet tcp --local 2 -t 2 {load} -o {} {}",
             stored.path("run.json"),
             server.address
         ));

@@ -14,7 +14,7 @@ use crate::support::stored::{Stored, agent_names};
 fn started(options: &[&str], path: &str) -> (Outcome, Vec<String>) {
     let (server, stored) = (Serve::start(), Stored::new());
     let (file, url) = (stored.path("run.json"), server.url("/delay/1ms"));
-    let load = "-c 4 -d 500ms --warmup 0s -q -o";
+    let load = "-c 4 -d 500ms --warmup 0s -o";
     let mut command = binary();
     command.env("PATH", path).arg("fleet").args(options);
     command.args(load.split(' ')).args([file, url]);
@@ -81,7 +81,7 @@ fn a_fleet_speaks_over_nats_servers_old_and_new() {
         let paths = stored.write("paths", &paths);
         let agent = start(&format!("agent --nats {} --wait 60s", nats.url()));
         success(&format!(
-            "fleet --agents 1 --nats {} --urls {paths} -c 8 -d 1s --warmup 0s -q -o {} {}",
+            "fleet --agents 1 --nats {} --urls {paths} -c 8 -d 1s --warmup 0s -o {} {}",
             nats.url(),
             stored.path("run.json"),
             server.url("/")

@@ -23,7 +23,7 @@ const NUMBERED: &str = "local threads = 0\n\
 fn the_threads_of_a_script_are_numbered_over_all_agents() {
     let (server, stored) = (Serve::start(), Stored::new());
     success(&format!(
-        "fleet --local 2 -q -t 4 -c 8 -r 400 -d 1s --warmup 0s -s {} -o {} {} w",
+        "fleet --local 2 -t 4 -c 8 -r 400 -d 1s --warmup 0s -s {} -o {} {} w",
         stored.write("a.lua", NUMBERED),
         stored.path("run.json"),
         server.url("/")
@@ -41,7 +41,7 @@ fn a_script_that_asks_for_nothing_is_shared_out_too() {
     let (server, stored) = (Serve::start(), Stored::new());
     let constant = "wrk.method = 'POST'\nwrk.body = 'x'\nwrk.path = '/bytes/20'\n";
     success(&format!(
-        "fleet --local 2 -q -c 4 -r 200 -d 1s --warmup 0s -s {} -o {} {}",
+        "fleet --local 2 -c 4 -r 200 -d 1s --warmup 0s -s {} -o {} {}",
         stored.write("a.lua", constant),
         stored.path("run.json"),
         server.url("/")
@@ -57,7 +57,7 @@ fn sessions_are_dealt_as_to_the_workers_of_one_process() {
     let (server, stored) = (Serve::start(), Stored::new());
     let log = "/bytes/1?a think=0.01\n/bytes/1?a\n\n/bytes/1?b\n\n/bytes/1?c\n  /bytes/1?d\n";
     let load = format!(
-        "-q -t 3 -c 60 --connection-rate 20 --arrivals constant -d 990ms --warmup 0s --sessions {}",
+        "-t 3 -c 60 --connection-rate 20 --arrivals constant -d 990ms --warmup 0s --sessions {}",
         stored.write("users.log", log)
     );
     let made = |command: &str| {
@@ -114,7 +114,7 @@ fn an_agent_runs_scripts_only_where_it_was_told_to() {
             nats.url()
         ));
         let outcome = brunt(&format!(
-            "fleet --agents 1 --nats {} -q -c 2 -n 50 -s {script} {} w",
+            "fleet --agents 1 --nats {} -c 2 -n 50 -s {script} {} w",
             nats.url(),
             server.url("/")
         ));

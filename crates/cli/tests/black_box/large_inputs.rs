@@ -51,7 +51,7 @@ fn what_is_stored_of_a_long_list_is_read_back() {
     let files = Stored::new();
     let (list, _) = list(&files, 20_000, 60);
     let (stored, url) = (files.path("run.json"), server.url("/"));
-    success(&format!("-c 8 -n 40000 -q -o {stored} --urls {list} {url}"));
+    success(&format!("-c 8 -n 40000 -o {stored} --urls {list} {url}"));
     let again = RunReport::of(brunt(&format!("report --format json {stored}")));
     assert_eq!(again.at("/names").as_array().map(Vec::len), Some(20_000));
 }

@@ -38,7 +38,7 @@ impl Stored {
     fn at_once(&self, server: &Serve, options: [&str; 2]) -> Outcome {
         let made = [0, 1].map(|place| {
             let (path, url) = (self.path(NAMES[place]), server.url("/delay/2ms"));
-            let load = "--oversubscribe -d 2s --warmup 300ms -q";
+            let load = "--oversubscribe -d 2s --warmup 300ms";
             start(&format!("{} {load} -o {path} {url}", options[place]))
         });
         for process in made {

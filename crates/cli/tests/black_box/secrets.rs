@@ -221,7 +221,7 @@ fn what_is_redacted_is_nowhere() {
         let outcome = success_with(&with(&format!("--redact -v -o DIR/a.json {logs}")));
         assert_nowhere(&outcome, names, typed);
         // What was stored with it can be redacted later.
-        success_with(&with("-q -o DIR/open.json"));
+        success_with(&with("-o DIR/open.json"));
         for format in FORMS {
             let again = format!("report --redact -v --format {format} DIR/open.json");
             let outcome = success_with(&named(&again));
