@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use mlua_sys as ffi;
 
-use super::state::{self, Function};
+use super::functions::{Function, push_function};
 use super::text;
 
 /// Tables may be nested so deep; a table that holds itself is refused by that, too.
@@ -125,7 +125,7 @@ unsafe fn copy_address(
 ) -> bool {
     // SAFETY: as promised by the caller of `copy`.
     unsafe {
-        state::push_function(source, Function::AddressIds);
+        push_function(source, Function::AddressIds);
         ffi::lua_pushvalue(source, index);
         ffi::lua_rawget_(source, -2);
         let is_address = ffi::lua_type(source, -1) == ffi::LUA_TNUMBER;
@@ -134,7 +134,7 @@ unsafe fn copy_address(
         if !is_address {
             return false;
         }
-        state::push_function(destination, Function::NewAddress);
+        push_function(destination, Function::NewAddress);
         ffi::lua_pushnumber(destination, id);
         if ffi::lua_pcall(destination, 1, 1, 0) != ffi::LUA_OK {
             ffi::lua_settop(destination, -2);

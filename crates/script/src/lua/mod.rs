@@ -11,12 +11,14 @@
 //! - **A state is used by one thread at a time.** [`State`] is an owner, and not `Sync`.
 
 mod copy;
+mod functions;
 mod native;
 mod state;
 mod text;
 
+pub(crate) use functions::Function;
 pub(crate) use state::{
-    Answer, Argument, Beside, Function, Interrupter, Requested, ResponseArguments, Settings, State,
+    Answer, Argument, Beside, Interrupter, Requested, ResponseArguments, Settings, State,
 };
 pub(crate) use text::TEXT_BYTES_MAX;
 

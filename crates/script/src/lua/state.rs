@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use brunt_load::Interrupt;
 use mlua_sys as ffi;
 
+use super::functions::{FUNCTIONS_KEY, Function, push_function};
 use super::native::{self, Context};
 use super::text;
 use crate::error::ScriptError;
@@ -316,9 +317,8 @@ unsafe fn run_prelude(
             ffi::lua_rawseti_(raw, -2, function.place());
         }
         ffi::lua_remove(raw, given);
-        ffi::lua_pushstring_(raw, FUNCTIONS_KEY.as_ptr());
         ffi::lua_pushvalue(raw, FUNCTIONS);
-        ffi::lua_rawset(raw, ffi::LUA_REGISTRYINDEX);
+        ffi::lua_setfield(raw, ffi::LUA_REGISTRYINDEX, FUNCTIONS_KEY.as_ptr());
 
         ffi::lua_createtable(raw, 16, 0);
         ffi::lua_createtable(raw, 0, 0);
@@ -370,77 +370,6 @@ unsafe fn push_settings(raw: *mut ffi::lua_State, settings: &Settings<'_>) {
         }
         ffi::lua_pushboolean(raw, settings.is_wrk2.into());
         ffi::lua_setfield(raw, -2, c"is_wrk2".as_ptr());
-    }
-}
-
-/// Where the prelude's functions are kept in Lua's registry.
-const FUNCTIONS_KEY: &CStr = c"brunt";
-
-/// What the prelude gives Rust.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Function {
-    SetHeader,
-    SetField,
-    Resolve,
-    WithoutAddresses,
-    SetUp,
-    SetThread,
-    Init,
-    Defines,
-    Arity,
-    TearDown,
-    Done,
-    AddressIds,
-    NewAddress,
-    Begin,
-    Ask,
-    RespondStatus,
-    Respond,
-    RespondBeside,
-    Wait,
-}
-
-impl Function {
-    pub(super) const ALL: [(Self, &'static CStr); 19] = [
-        (Self::SetHeader, c"set_header"),
-        (Self::SetField, c"set_field"),
-        (Self::Resolve, c"resolve"),
-        (Self::WithoutAddresses, c"without_addresses"),
-        (Self::SetUp, c"setup"),
-        (Self::SetThread, c"set_thread"),
-        (Self::Init, c"init"),
-        (Self::Defines, c"defines"),
-        (Self::Arity, c"arity"),
-        (Self::TearDown, c"teardown"),
-        (Self::Done, c"done"),
-        (Self::AddressIds, c"address_ids"),
-        (Self::NewAddress, c"new_address"),
-        (Self::Begin, c"begin"),
-        (Self::Ask, c"ask"),
-        (Self::RespondStatus, c"respond_status"),
-        (Self::Respond, c"respond"),
-        (Self::RespondBeside, c"respond_beside"),
-        (Self::Wait, c"wait"),
-    ];
-
-    /// The function's place in the table of functions.
-    pub(super) fn place(self) -> i32 {
-        self as i32 + 1
-    }
-}
-
-/// Pushes one of the prelude's values.
-///
-/// # Safety
-///
-/// `raw` is a state in which the prelude was run, or a coroutine of one, with room for two values.
-pub(super) unsafe fn push_function(raw: *mut ffi::lua_State, function: Function) {
-    // SAFETY: as promised by the caller. The registry has no metatable.
-    unsafe {
-        ffi::lua_pushstring_(raw, FUNCTIONS_KEY.as_ptr());
-        ffi::lua_rawget_(raw, ffi::LUA_REGISTRYINDEX);
-        ffi::lua_rawgeti_(raw, -1, function.place());
-        ffi::lua_remove(raw, -2);
     }
 }
 
@@ -677,16 +606,4 @@ pub(crate) struct Beside {
     pub(crate) name: Vec<u8>,
     /// The script has another function for responses now.
     pub(crate) is_response_new: bool,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn functions_stand_in_their_places() {
-        for (place, (function, _)) in Function::ALL.iter().enumerate() {
-            assert_eq!(function.place(), place as i32 + 1);
-        }
-    }
 }
