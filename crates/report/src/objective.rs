@@ -33,28 +33,12 @@ pub(crate) fn found(outcome: &ObjectiveOutcome) -> String {
     let (unit, value) = unit(&outcome.objective);
     let side = if unit == PER_S { "at least" } else { "up to" };
     let mut words: Vec<String> = outcome.measured.map(value).into_iter().collect();
-    let is_beyond = |measured| is_beyond(&outcome.objective, measured);
-    // Where the value itself is beyond the limit, its interval shows no more.
-    if let Some(bound) = outcome
-        .bound
-        .filter(|_| !outcome.measured.is_some_and(is_beyond))
-    {
+    // Where the value itself misses the limit, its interval shows no more.
+    if let Some(bound) = outcome.bound.filter(|_| outcome.keeps_limit()) {
         words.push(format!("{side} {} with 95 % confidence", value(bound)));
     }
     words.extend(outcome.reason.clone());
     words.join(", ")
-}
-
-/// Whether what was measured misses a limit that has an interval.
-fn is_beyond(objective: &Objective, measured: f64) -> bool {
-    match *objective.plain() {
-        Objective::ResponseQuantile { below_ns, .. }
-        | Objective::ResponseMax { below_ns }
-        | Objective::ResponseMean { below_ns } => measured >= below_ns as f64,
-        Objective::Errors { below } => measured >= below,
-        Objective::SuccessesPerS { above } => measured <= above,
-        Objective::NoErrors | Objective::Named { .. } => false,
-    }
 }
 
 const PER_S: &str = "per_s";

@@ -153,7 +153,7 @@ fn cause_words(facts: &RunFacts<'_>, found: &NoSuccess) -> String {
         NoSuccessCause::Failure(kind) => format!("{begun} failed ({})", kind.label()),
         NoSuccessCause::Unanswered => {
             let window = duration(facts.run.window_ns as f64);
-            format!("{which} that were open in the window of {window} got no reply")
+            format!("{which} in the window of {window} got no reply")
         }
         NoSuccessCause::NothingSent => "none was sent".to_owned(),
         NoSuccessCause::NothingMoved => {

@@ -12,7 +12,7 @@ pub struct Datagram {
     pub(super) ecn: Option<Ecn>,
 }
 
-/// What came with the latest `ReceivedDatagram` event.
+/// What came with the latest `Received` event.
 #[derive(Debug, Default)]
 pub(super) struct ReceivedDatagram {
     pub(super) bytes: Vec<u8>,

@@ -154,8 +154,7 @@ fn what_was_never_answered_is_no_result() {
     worker.in_flight_at_end = 4;
     worker.population.issued = 4;
     worker.population.censored = 4;
-    let because = "no request succeeded: all 4 requests that were open in the window of 2 s got no \
-                   reply";
+    let because = "no request succeeded: all 4 requests in the window of 2 s got no reply";
     judged_as(&run, Verdict::NoSuccess, because, "-d");
 }
 
